@@ -1,0 +1,224 @@
+#pragma once
+// What the API tells: plain values that the daemon fills, the wire carries and the CLI prints.
+//
+// Unknown is nullopt (or an empty string) and travels as null. Times are milliseconds since 1970.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.hpp"
+#include "base/units.hpp"
+#include "core/job.hpp"
+
+namespace berth {
+
+struct JobView {
+  std::uint64_t id = 0;
+  std::string name;
+  JobState state = JobState::queued;
+  std::string queue;
+  std::int32_t priority = 5;
+  GpuCount gpus;     ///< asked for; sent as two numbers, `gpus` (min) and `gpus_max`
+  std::string node;  ///< where it runs or ran last; empty: nowhere yet
+  std::uint32_t attempts = 0;
+  std::optional<std::int32_t> exit_code;
+  std::optional<FailureClass> failure_class;
+  std::string reason;       ///< why it waits, in one line; empty: it does not wait
+  std::uint64_t batch = 0;  ///< 0: none
+  std::uint32_t owner = 0;
+  Millis submitted_at{0};
+  std::optional<Millis> started_at;  ///< of the last attempt
+  std::optional<Millis> ended_at;
+  std::string message;  ///< how it ended, for people
+  std::string command;  ///< see display_commands()
+  std::uint32_t retries = 0;
+  std::uint32_t retries_used = 0;
+  std::optional<Bytes> gpu_memory;         ///< per GPU; none: whole cards
+  std::string cwd;                         ///< bytes
+  std::string log;                         ///< bytes; of the last attempt; empty: none yet
+  std::vector<std::uint32_t> gpu_indices;  ///< of the last attempt
+  std::vector<std::string> gpu_uuids;
+
+  friend bool operator==(const JobView&, const JobView&) = default;
+};
+
+struct AttemptView {
+  std::uint64_t id = 0;
+  std::uint64_t job = 0;
+  std::uint32_t number = 1;
+  std::string state;  ///< "starting" "running" "ending" "succeeded" "failed" "killed" "revoked"
+  std::string node;
+  std::vector<std::uint32_t> gpu_indices;
+  std::vector<std::string> gpu_uuids;
+  std::optional<Bytes> gpu_memory;  ///< claimed per GPU; none: whole cards
+  std::optional<Millis> started_at;
+  std::optional<Millis> ended_at;
+  std::optional<FailureClass> failure_class;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> signal;
+  std::string message;
+  std::optional<Millis> user_time;
+  std::optional<Millis> system_time;
+  std::optional<Bytes> max_rss;
+  std::optional<Bytes> peak_memory;
+  std::uint32_t leftover = 0;
+  std::string log;  ///< bytes, absolute path
+
+  friend bool operator==(const AttemptView&, const AttemptView&) = default;
+};
+
+/// One job with everything that is known of it.
+struct JobDetail {
+  JobView job;
+  std::vector<AttemptView> attempts;  ///< ascending number
+  std::vector<Command> commands;
+  std::optional<Environment> environment;  ///< only for those who may see it
+  Environment extra_env;
+  std::vector<std::uint64_t> after;
+  std::uint32_t cpus = 0;
+  Bytes memory = 0;
+  std::map<std::string, std::uint64_t> resources;
+  Millis time_limit{0};
+  Millis grace{0};
+  bool linger = false;
+
+  friend bool operator==(const JobDetail&, const JobDetail&) = default;
+};
+
+struct JobPage {
+  std::vector<JobView> jobs;
+  std::optional<std::uint64_t> next;  ///< pass as `after` for the next page
+
+  friend bool operator==(const JobPage&, const JobPage&) = default;
+};
+
+struct ReasonView {
+  std::string kind;  ///< for programs: "gpu_busy", "queue_limit", "dependency", …
+  std::string text;  ///< for people
+
+  friend bool operator==(const ReasonView&, const ReasonView&) = default;
+};
+
+struct WhyView {
+  JobView job;
+  std::vector<ReasonView> reasons;  ///< most important first; empty: it does not wait
+
+  friend bool operator==(const WhyView&, const WhyView&) = default;
+};
+
+struct GpuProcessView {
+  std::uint32_t pid = 0;
+  std::optional<std::uint32_t> uid;
+  std::string name;
+  std::optional<Bytes> memory;
+  std::uint64_t job = 0;  ///< 0: not one of ours
+  std::uint64_t attempt = 0;
+
+  friend bool operator==(const GpuProcessView&, const GpuProcessView&) = default;
+};
+
+struct ClaimView {
+  std::uint64_t job = 0;
+  std::uint64_t attempt = 0;
+  std::optional<Bytes> memory;  ///< none: the whole card
+
+  friend bool operator==(const ClaimView&, const ClaimView&) = default;
+};
+
+struct GpuView {
+  std::uint32_t index = 0;
+  std::string uuid;
+  std::string name;
+  std::string node;
+  std::optional<Bytes> memory_total;
+  std::optional<Bytes> memory_used;
+  std::optional<Bytes> memory_free;
+  std::optional<std::uint32_t> utilization;  ///< percent
+  std::optional<std::uint32_t> temperature;  ///< Celsius
+  std::optional<std::uint32_t> power_mw;
+  std::optional<std::vector<GpuProcessView>> processes;
+  std::string state;    ///< "free" "claimed" "foreign" "unknown" "trouble"
+  std::string trouble;  ///< why it cannot be used; empty: healthy
+  std::vector<ClaimView> claims;
+
+  friend bool operator==(const GpuView&, const GpuView&) = default;
+};
+
+struct StatusView {
+  std::string version;
+  std::uint32_t pid = 0;
+  std::string instance;  ///< bytes; the directory that holds its state
+  std::string node;
+  Millis uptime{0};
+  std::map<JobState, std::uint64_t> counts;  ///< every state appears on the wire
+  std::vector<GpuView> gpus;
+  struct Probe {
+    std::string driver;
+    std::optional<Millis> age;  ///< of the last sample; none: there was none
+    std::string error;
+    bool simulated = false;
+    friend bool operator==(const Probe&, const Probe&) = default;
+  } probe;
+  struct Space {
+    bool low = false;
+    std::string detail;
+    friend bool operator==(const Space&, const Space&) = default;
+  } space;
+
+  friend bool operator==(const StatusView&, const StatusView&) = default;
+};
+
+/// One line of history.
+struct EventView {
+  std::uint64_t seq = 0;
+  Millis time{0};
+  std::string kind;
+  std::uint64_t job = 0;  ///< 0: none; likewise below
+  std::uint64_t attempt = 0;
+  std::uint64_t batch = 0;
+  std::string detail;
+
+  friend bool operator==(const EventView&, const EventView&) = default;
+};
+
+struct EventPage {
+  std::vector<EventView> events;
+  std::uint64_t last = 0;  ///< pass as `after` to go on
+
+  friend bool operator==(const EventPage&, const EventPage&) = default;
+};
+
+struct SubmitAnswer {
+  std::uint64_t batch = 0;  ///< 0: none was made
+  std::uint64_t first = 0;  ///< ids of one submission are consecutive
+  std::uint64_t last = 0;
+
+  friend bool operator==(const SubmitAnswer&, const SubmitAnswer&) = default;
+};
+
+/// Every id asked for appears in exactly one list.
+struct KillAnswer {
+  std::vector<std::uint64_t> killed;     ///< were running; are being ended
+  std::vector<std::uint64_t> cancelled;  ///< were waiting; will not start
+  std::vector<std::uint64_t> finished;   ///< had ended before
+  std::vector<std::uint64_t> unknown;
+
+  friend bool operator==(const KillAnswer&, const KillAnswer&) = default;
+};
+
+struct WaitAnswer {
+  bool done = false;
+  std::vector<JobView> jobs;
+
+  friend bool operator==(const WaitAnswer&, const WaitAnswer&) = default;
+};
+
+/// The commands in one line as one would type them into bash: words quoted where needed, several
+/// commands joined by "; ". At most `max_bytes` long, then cut with "…".
+[[nodiscard]] std::string display_commands(const std::vector<Command>& commands,
+                                           std::size_t max_bytes = 4096);
+
+}  // namespace berth

@@ -1,0 +1,112 @@
+#pragma once
+// JSON and the values of the API, in both directions.
+//
+// Byte strings (arguments, environment, paths) travel as plain strings when they are valid UTF-8
+// and as {"base64": "…"} otherwise, so nothing is lost. Texts for people are made valid UTF-8.
+// Decoding never throws: an Error names the bad field, `jobs[3].gpus.min: expected …`. Fields
+// nobody knows are errors in requests, where they are likely typing errors, and are ignored in
+// answers, so that an older client understands a newer daemon.
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "api/http.hpp"
+#include "api/idset.hpp"
+#include "api/views.hpp"
+#include "base/result.hpp"
+#include "core/event.hpp"
+
+namespace berth {
+
+// Requests. decode_* check everything that can be checked without State.
+
+/// The jobs of a submission share environment, umask and niceness: those of the first are sent.
+[[nodiscard]] std::string encode_submit(const event::Submit& submit);
+/// `owner` is left 0: only the socket knows it.
+[[nodiscard]] Result<event::Submit> decode_submit(std::string_view body);
+
+struct KillRequest {
+  bool all = false;  ///< every job that has not ended
+  std::vector<std::uint64_t> ids;
+  std::optional<Millis> grace;
+
+  friend bool operator==(const KillRequest&, const KillRequest&) = default;
+};
+[[nodiscard]] std::string encode_kill(const KillRequest& request);
+[[nodiscard]] Result<KillRequest> decode_kill(std::string_view body);
+
+/// The query part of a target, decoded.
+using Query = std::map<std::string, std::string>;
+
+struct JobQuery {
+  std::vector<JobState> states;  ///< empty: any
+  std::string queue;             ///< empty: any
+  std::uint64_t batch = 0;       ///< 0: any
+  std::optional<IdSet> ids;
+  std::uint64_t after = 0;  ///< cursor: the last id of the page before; 0: from the start
+  std::uint32_t limit = 1000;
+  bool descending = false;
+
+  friend bool operator==(const JobQuery&, const JobQuery&) = default;
+};
+inline constexpr std::uint32_t kPageLimitMax = 10'000;
+[[nodiscard]] std::string job_query_target(const JobQuery& query);  ///< "/api/jobs?…"
+[[nodiscard]] Result<JobQuery> parse_job_query(const Query& query);
+
+struct WaitQuery {
+  IdSet ids;
+  Millis timeout{0};  ///< at most kLongPollMax
+
+  friend bool operator==(const WaitQuery&, const WaitQuery&) = default;
+};
+inline constexpr Millis kLongPollMax{60'000};
+[[nodiscard]] std::string wait_query_target(const WaitQuery& query);
+[[nodiscard]] Result<WaitQuery> parse_wait_query(const Query& query);
+
+struct EventQuery {
+  std::uint64_t after = 0;
+  std::uint64_t batch = 0;  ///< 0: any
+  std::uint64_t job = 0;    ///< 0: any
+  Millis wait{0};           ///< how long to wait for a first event
+  std::uint32_t limit = 1000;
+
+  friend bool operator==(const EventQuery&, const EventQuery&) = default;
+};
+[[nodiscard]] std::string event_query_target(const EventQuery& query);
+[[nodiscard]] Result<EventQuery> parse_event_query(const Query& query);
+
+// Answers.
+
+[[nodiscard]] std::string encode(const SubmitAnswer& answer);
+[[nodiscard]] std::string encode(const JobPage& page);
+[[nodiscard]] std::string encode(const JobDetail& detail);
+[[nodiscard]] std::string encode(const WhyView& why);
+[[nodiscard]] std::string encode(const KillAnswer& answer);
+[[nodiscard]] std::string encode(const WaitAnswer& answer);
+[[nodiscard]] std::string encode(const std::vector<GpuView>& gpus);  ///< {"gpus":[…]}
+[[nodiscard]] std::string encode(const StatusView& status);
+[[nodiscard]] std::string encode(const EventPage& page);
+
+/// Instantiated for every type that `encode` takes.
+template <class T>
+[[nodiscard]] Result<T> decode(std::string_view body);
+
+/// Bare arrays, as `berth ls --json` and `berth gpus --json` print them; indented, one job or GPU
+/// per line block.
+[[nodiscard]] std::string encode_array(const std::vector<JobView>& jobs);
+[[nodiscard]] std::string encode_array(const std::vector<GpuView>& gpus);
+[[nodiscard]] std::string encode_array(const std::vector<WhyView>& whys);
+
+// Errors.
+
+/// {"error":{"code":"not_found","message":"…"}}
+[[nodiscard]] std::string encode_error(const Error& error);
+[[nodiscard]] int http_status(ErrorCode code);
+[[nodiscard]] std::string_view to_string(ErrorCode code);
+/// The whole answer for an error.
+[[nodiscard]] HttpResponse error_response(const Error& error);
+/// The body of a 2xx answer, or the Error that another status carries.
+[[nodiscard]] Result<std::string> body_or_error(HttpResponse response);
+
+}  // namespace berth

@@ -1,0 +1,47 @@
+// berth add: one command becomes one job.
+
+#include <fmt/format.h>
+
+#include "api/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/daemon.hpp"
+#include "cli/submitter.hpp"
+
+namespace berth::cli {
+
+Outcome run_add(AddOptions options) {
+  TRY_ASSIGN(Command command, make_command(std::move(options.command)));
+  JobSpec& job = options.job;
+  if (!is_utf8(job.name) || !is_utf8(job.queue)) {
+    return fail(ErrorCode::invalid, "--name and --queue must be valid UTF-8");
+  }
+  bool own_devices = sets_visible_devices(command);
+  for (const std::string& entry : job.payload.extra_env) {
+    own_devices = own_devices || entry.starts_with("CUDA_VISIBLE_DEVICES=");
+  }
+  if (own_devices && job.request.gpus.max > 0) {
+    warn(
+        "warning: the command sets CUDA_VISIBLE_DEVICES itself, so it may use other GPUs than "
+        "those "
+        "it is given; leave it out, or add --gpus 0");
+  }
+  job.payload.commands = {std::move(command)};
+  TRY_ASSIGN(const std::string here, current_directory());
+  job.payload.cwd = make_absolute(options.cwd.empty() ? "." : options.cwd, here);
+  if (options.cwd.empty()) {
+    job.payload.cwd = here;
+  }
+  if (!options.log.empty()) {
+    job.payload.log = make_absolute(options.log, here);
+  }
+
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  event::Submit submit;
+  submit.jobs.push_back(std::move(job));
+  TRY(complete_submission(submit, daemon.paths().dir));
+  TRY_ASSIGN(const SubmitAnswer answer, daemon.submit(submit));
+  print(options.json ? encode(answer) + "\n" : fmt::format("{}\n", answer.first));
+  return 0;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,102 @@
+#include "cli/daemon.hpp"
+
+#include <algorithm>
+
+#include "cli/start_daemon.hpp"
+
+namespace berth::cli {
+namespace {
+
+constexpr int kTries = 4;
+
+}  // namespace
+
+Result<Daemon> Daemon::open(Start start) {
+  TRY_ASSIGN(InstancePaths paths, find_instance());
+  Daemon daemon(std::move(paths), start);
+  TRY(daemon.connect());
+  return daemon;
+}
+
+Status Daemon::connect() {
+  auto client = HttpClient::connect(paths_.socket);
+  if (!client && client.error().code == ErrorCode::unavailable && start_ == Start::if_needed) {
+    const auto start = [&] {
+      return start_daemon(paths_, [&] {
+        client = HttpClient::connect(paths_.socket);
+        return client.has_value();
+      });
+    };
+    Status started = start();
+    if (!started && started.error().code == ErrorCode::conflict) {
+      started = start();
+    }
+    TRY(started);
+  }
+  if (!client) {
+    return std::unexpected(std::move(client.error()));
+  }
+  client_ = std::move(*client);
+  return {};
+}
+
+Result<std::string> Daemon::call(const std::string& method, const std::string& target,
+                                 const std::string& body, Millis timeout) {
+  Error last;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (!client_) {
+      TRY(connect());
+    }
+    const Millis begun = read_clock().mono;
+    auto response = client_->request(method, target, body, timeout);
+    if (response) {
+      const auto& headers = response->headers;
+      const bool closes = std::ranges::any_of(headers, [](const auto& header) {
+        return header.first == "connection" && header.second == "close";
+      });
+      if (closes) {
+        client_.reset();
+      }
+      return body_or_error(std::move(*response));
+    }
+    client_.reset();
+    last = std::move(response.error());
+    if (read_clock().mono - begun >= timeout) {
+      break;  // it is there, but it is stuck: asking again would only take as long again
+    }
+  }
+  return std::unexpected(std::move(last));
+}
+
+Result<SubmitAnswer> Daemon::submit(const event::Submit& submit) {
+  TRY_ASSIGN(const std::string body,
+             call("POST", "/api/jobs", encode_submit(submit), Millis(120'000)));
+  return decode_answer<SubmitAnswer>(body);
+}
+
+Result<std::vector<JobView>> Daemon::jobs(JobQuery query, std::size_t max) {
+  std::vector<JobView> all;
+  while (all.size() < max) {
+    query.limit = static_cast<std::uint32_t>(std::min<std::size_t>(max - all.size(), 2000));
+    TRY_ASSIGN(JobPage page, get<JobPage>(job_query_target(query)));
+    std::ranges::move(page.jobs, std::back_inserter(all));
+    if (!page.next) {
+      break;
+    }
+    query.after = *page.next;
+  }
+  return all;
+}
+
+std::vector<IdSet> in_parts(const IdSet& ids, std::size_t ranges) {
+  std::vector<IdSet> parts;
+  for (std::size_t i = 0; i < ids.ranges().size(); ++i) {
+    if (i % ranges == 0) {
+      parts.emplace_back();
+    }
+    parts.back().add(ids.ranges()[i].first, ids.ranges()[i].second);
+  }
+  return parts;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,61 @@
+#pragma once
+// The daemon as the commands see it: requests that survive a restart of it.
+
+#include <optional>
+#include <string>
+
+#include "api/http.hpp"
+#include "api/paths.hpp"
+#include "api/wire.hpp"
+#include "base/result.hpp"
+
+namespace berth::cli {
+
+class Daemon {
+ public:
+  enum class Start { if_needed, never };
+
+  /// Connects, starting a daemon if none answers.
+  static Result<Daemon> open(Start start = Start::if_needed);
+
+  /// The body of the answer, or the error it carries. A lost connection is made again and the
+  /// request repeated, so it must be one that may arrive twice: a read, a kill, or a submission,
+  /// which its key protects.
+  Result<std::string> call(const std::string& method, const std::string& target,
+                           const std::string& body = {}, Millis timeout = Millis(60'000));
+
+  /// The decoded answer to a GET.
+  template <class T>
+  Result<T> get(const std::string& target, Millis timeout = Millis(60'000)) {
+    TRY_ASSIGN(const std::string body, call("GET", target, {}, timeout));
+    return decode_answer<T>(body);
+  }
+
+  Result<SubmitAnswer> submit(const event::Submit& submit);
+  /// All jobs that match, following cursors; at most `max`.
+  Result<std::vector<JobView>> jobs(JobQuery query, std::size_t max = SIZE_MAX);
+
+  [[nodiscard]] const InstancePaths& paths() const { return paths_; }
+
+ private:
+  Daemon(InstancePaths paths, Start start) : paths_(std::move(paths)), start_(start) {}
+  Status connect();
+  template <class T>
+  Result<T> decode_answer(const std::string& body) {
+    auto answer = decode<T>(body);
+    if (!answer) {
+      answer.error().message = "cannot understand the daemon: " + answer.error().message +
+                               "; is it of another version? (berth stop ends it, jobs go on)";
+    }
+    return answer;
+  }
+
+  InstancePaths paths_;
+  Start start_;
+  std::optional<HttpClient> client_;
+};
+
+/// The set in parts that fit into a request's target.
+[[nodiscard]] std::vector<IdSet> in_parts(const IdSet& ids, std::size_t ranges = 500);
+
+}  // namespace berth::cli

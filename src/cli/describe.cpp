@@ -1,0 +1,202 @@
+#include "cli/describe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "cli/table.hpp"
+
+namespace berth::cli {
+namespace {
+
+std::string size_or(const std::optional<Bytes>& size, const char* unknown) {
+  return size ? format_size(*size) : unknown;
+}
+
+Style style_of_gpu(const std::string& state) {
+  if (state == "free") return Style::good;
+  if (state == "claimed") return Style::active;
+  if (state == "trouble") return Style::bad;
+  return Style::plain;
+}
+
+}  // namespace
+
+std::string label(const JobView& job) {
+  return printable(job.name.empty() ? job.command : job.name);
+}
+
+std::string gpu_list(const std::vector<std::uint32_t>& indices) {
+  return fmt::format("{}", fmt::join(indices, ","));
+}
+
+std::string gpu_request(const JobView& job) {
+  std::string out = job.gpus.min == job.gpus.max
+                        ? fmt::format("{}", job.gpus.min)
+                        : fmt::format("{}..{}", job.gpus.min, job.gpus.max);
+  if (job.gpu_memory && job.gpus.max > 0) {
+    out += " × " + format_size(*job.gpu_memory);
+  }
+  return out;
+}
+
+std::string run_time(const JobView& job, Millis now) {
+  if (!job.started_at || job.state == JobState::queued) {
+    return {};
+  }
+  // The two readings may be from either side of a jump of the wall clock.
+  return format_duration(std::max(job.ended_at.value_or(now) - *job.started_at, Millis(0)));
+}
+
+std::string failure_text(const JobView& job) {
+  if (job.state != JobState::failed) {
+    return is_terminal(job.state) && job.state != JobState::succeeded
+               ? std::string(to_string(job.state))
+               : std::string();
+  }
+  const std::string exit = job.exit_code ? fmt::format("exit {}", *job.exit_code) : "";
+  if (!job.failure_class || *job.failure_class == FailureClass::exit) {
+    return exit.empty() ? "failed" : exit;
+  }
+  const std::string kind(to_string(*job.failure_class));
+  return exit.empty() ? kind : fmt::format("{} ({})", kind, exit);
+}
+
+std::string remark(const JobView& job) {
+  if (job.state == JobState::queued) {
+    return printable(job.reason);
+  }
+  if (!job.message.empty()) {
+    return printable(job.message);
+  }
+  return failure_text(job);
+}
+
+std::string job_table(const std::vector<JobView>& jobs, const Screen& screen, Millis now) {
+  Table table({{"ID", Align::right},
+               {"NAME"},
+               {"STATE"},
+               {"QUEUE"},
+               {"GPU"},
+               {"TIME", Align::right},
+               {"TRY", Align::right},
+               {"SUBMITTED"},
+               {"REMARK"}});
+  const bool one_queue =
+      std::ranges::all_of(jobs, [](const JobView& job) { return job.queue == "default"; });
+  for (const JobView& job : jobs) {
+    table.add({{fmt::format("{}", job.id)},
+               {label(job)},
+               {std::string(to_string(job.state)), style_of(job.state)},
+               {one_queue ? "" : printable(job.queue)},
+               {gpu_list(job.gpu_indices)},
+               {run_time(job, now)},
+               {job.attempts > 1 ? fmt::format("{}", job.attempts) : ""},
+               {relative_time(job.submitted_at, now), Style::dim},
+               {remark(job), job.state == JobState::failed ? Style::bad : Style::plain}});
+  }
+  return table.render(screen);
+}
+
+std::string summary_table(const std::vector<JobView>& jobs, const Screen& screen, Millis now) {
+  Table table({{"ID", Align::right},
+               {"NAME"},
+               {"STATE"},
+               {"GPU"},
+               {"TIME", Align::right},
+               {"ATTEMPTS", Align::right},
+               {"EXIT", Align::right},
+               {"REMARK"}});
+  for (const JobView& job : jobs) {
+    table.add({{fmt::format("{}", job.id)},
+               {label(job)},
+               {std::string(to_string(job.state)), style_of(job.state)},
+               {gpu_list(job.gpu_indices)},
+               {run_time(job, now)},
+               {fmt::format("{}", job.attempts)},
+               {job.exit_code ? fmt::format("{}", *job.exit_code) : "-"},
+               {job.state == JobState::succeeded ? "" : remark(job), Style::bad}});
+  }
+  return table.render(screen);
+}
+
+std::string gpu_table(const std::vector<GpuView>& gpus, const Screen& screen) {
+  Table table({{"GPU", Align::right},
+               {"NAME"},
+               {"MEMORY", Align::right},
+               {"FREE", Align::right},
+               {"UTIL", Align::right},
+               {"STATE"},
+               {"JOBS"},
+               {"OTHERS"}});
+  for (const GpuView& gpu : gpus) {
+    std::vector<std::uint64_t> jobs;
+    for (const ClaimView& claim : gpu.claims) {
+      jobs.push_back(claim.job);
+    }
+    std::vector<std::string> others;
+    if (gpu.processes) {
+      for (const GpuProcessView& process : *gpu.processes) {
+        if (process.job == 0) {
+          others.push_back(fmt::format("{} {}", process.pid, printable(process.name)));
+        }
+      }
+    }
+    table.add(
+        {{fmt::format("{}", gpu.index)},
+         {printable(gpu.name)},
+         {fmt::format("{} / {}", size_or(gpu.memory_used, "?"), size_or(gpu.memory_total, "?"))},
+         {size_or(gpu.memory_free, "?")},
+         {gpu.utilization ? fmt::format("{} %", *gpu.utilization) : "?"},
+         {gpu.trouble.empty() ? printable(gpu.state) : printable(gpu.trouble),
+          style_of_gpu(gpu.state)},
+         {fmt::format("{}", fmt::join(jobs, ","))},
+         {gpu.processes ? fmt::format("{}", fmt::join(others, ", ")) : "?"}});
+  }
+  return table.render(screen);
+}
+
+std::string status_text(const StatusView& status, const Screen& screen) {
+  const auto count = [&](JobState state) {
+    const auto it = status.counts.find(state);
+    return it == status.counts.end() ? 0 : it->second;
+  };
+  std::string out =
+      fmt::format("berth {} on {}, pid {}, up {}, state in {}\n", status.version,
+                  status.node.empty() ? "this machine" : printable(status.node), status.pid,
+                  format_duration(status.uptime), printable(status.instance));
+  out +=
+      fmt::format("jobs: {} running, {} queued", count(JobState::running), count(JobState::queued));
+  for (const JobState state : {JobState::paused, JobState::succeeded, JobState::failed,
+                               JobState::killed, JobState::cancelled}) {
+    if (count(state) > 0) {
+      out += fmt::format(", {} {}", count(state), to_string(state));
+    }
+  }
+  std::size_t free = 0;
+  for (const GpuView& gpu : status.gpus) {
+    free += gpu.state == "free" ? 1 : 0;
+  }
+  out += fmt::format("\nGPUs: {} of {} free", free, status.gpus.size());
+  if (status.probe.simulated) {
+    out += ", simulated";
+  }
+  if (!status.probe.driver.empty()) {
+    out += fmt::format(" ({})", printable(status.probe.driver));
+  }
+  if (status.probe.age && *status.probe.age > Millis(10'000)) {
+    out += fmt::format(", last seen {} ago", format_duration(*status.probe.age));
+  }
+  out += "\n";
+  if (!status.probe.error.empty()) {
+    out += styled("GPU probe: " + printable(status.probe.error), Style::bad, screen) + "\n";
+  }
+  if (status.space.low) {
+    out +=
+        styled("disk space is low: " + printable(status.space.detail), Style::bad, screen) + "\n";
+  }
+  return out;
+}
+
+}  // namespace berth::cli

@@ -1,0 +1,34 @@
+#pragma once
+// Jobs and GPUs in words and tables, as several commands show them.
+
+#include <string>
+#include <vector>
+
+#include "api/views.hpp"
+#include "cli/terminal.hpp"
+
+namespace berth::cli {
+
+/// The job's name, or its command where it has none.
+[[nodiscard]] std::string label(const JobView& job);
+/// "0,3" where it runs or ran; otherwise empty.
+[[nodiscard]] std::string gpu_list(const std::vector<std::uint32_t>& indices);
+/// "2", "1..4", with " × 8 GiB" for shares of cards.
+[[nodiscard]] std::string gpu_request(const JobView& job);
+/// How long the last attempt has run, or ran; empty if it has not.
+[[nodiscard]] std::string run_time(const JobView& job, Millis now);
+/// Why it waits, or how it ended.
+[[nodiscard]] std::string remark(const JobView& job);
+/// "exit 1", "killed", "timeout", "gpu_oom (exit 1)"; empty for success.
+[[nodiscard]] std::string failure_text(const JobView& job);
+
+[[nodiscard]] std::string job_table(const std::vector<JobView>& jobs, const Screen& screen,
+                                    Millis now);
+[[nodiscard]] std::string gpu_table(const std::vector<GpuView>& gpus, const Screen& screen);
+/// What `berth run` prints at the end.
+[[nodiscard]] std::string summary_table(const std::vector<JobView>& jobs, const Screen& screen,
+                                        Millis now);
+/// One paragraph: version, jobs by state, GPUs, trouble.
+[[nodiscard]] std::string status_text(const StatusView& status, const Screen& screen);
+
+}  // namespace berth::cli

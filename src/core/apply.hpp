@@ -1,0 +1,37 @@
+#pragma once
+// How events change State.
+
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/decide.hpp"
+#include "core/effect.hpp"
+#include "core/event.hpp"
+#include "core/state.hpp"
+
+namespace berth {
+
+struct Submitted {
+  BatchId batch;
+  JobId first;
+  std::uint64_t count = 0;
+
+  friend bool operator==(const Submitted&, const Submitted&) = default;
+};
+
+struct Killed {
+  std::vector<JobId> killed;     ///< running; will end
+  std::vector<JobId> cancelled;  ///< were waiting; have ended
+  std::vector<JobId> unknown;    ///< not alive: finished or never there
+};
+
+using Answer = std::variant<std::monostate, Submitted, Killed>;
+
+/// Applies one event. An error means that nothing changed. Pure but for its arguments.
+[[nodiscard]] Result<Answer> apply(State& state, Event event, Now now, Step& step);
+
+/// Makes the placements of a decision happen: claims, attempts, effects.
+void apply(State& state, const Decision& decision, Now now, Step& step);
+
+}  // namespace berth

@@ -1,0 +1,144 @@
+#pragma once
+// What a step wants written down: the store's whole input, and nothing the store must interpret.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/event.hpp"
+#include "core/job.hpp"
+
+namespace berth {
+
+namespace change {
+
+struct QueuePut {
+  QueueId id;
+  QueueSpec spec;
+};
+
+struct ResourcePut {
+  std::string name;
+  std::uint64_t total = 0;
+};
+
+struct BatchPut {
+  BatchId id;
+  std::string name;
+  std::uint32_t owner = 0;
+  std::uint32_t max_concurrent = 0;
+  std::uint64_t jobs = 0;
+  Millis wall{0};
+};
+
+/// A new job. `spec` is shared so that a large batch is never copied on its way to disk.
+struct JobPut {
+  JobId id;
+  BatchId batch;
+  QueueId queue;
+  std::uint32_t owner = 0;
+  Millis wall{0};
+  std::shared_ptr<const JobSpec> spec;
+  std::vector<JobId> after;  ///< resolved ids
+};
+
+/// A job changed state. Fields that are not set keep their value.
+struct JobUpdate {
+  JobId id;
+  JobState state = JobState::queued;
+  std::optional<std::int32_t> exit_code;
+  std::optional<FailureClass> failure;
+  std::string message;
+  std::uint32_t attempts = 0;
+  std::uint32_t retries_used = 0;
+  bool kill_requested = false;
+  Millis wall{0};
+};
+
+/// An attempt is about to start. Its record file exists before this is durable.
+struct AttemptPut {
+  AttemptId id;
+  JobId job;
+  std::uint32_t number = 1;       ///< 1 for the first attempt of the job
+  std::vector<std::string> gpus;  ///< UUIDs
+  std::vector<std::uint32_t> gpu_indices;
+  Bytes gpu_memory = 0;  ///< claimed per GPU; 0: the whole card
+  Millis wall{0};
+};
+
+struct AttemptEnd {
+  AttemptId id;
+  bool revoked = false;
+  Verdict verdict;
+  Millis wall{0};
+};
+
+struct ClientKey {
+  std::string key;
+  std::uint32_t owner = 0;
+  BatchId batch;
+  JobId first;
+  std::uint64_t count = 0;
+};
+
+/// One line of history.
+struct History {
+  std::string kind;  ///< "submitted", "started", "succeeded", "failed", "retried", "killed", …
+  JobId job;
+  AttemptId attempt;
+  BatchId batch;
+  std::string detail;  ///< for people
+  Millis wall{0};
+};
+
+}  // namespace change
+
+using Change = std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::JobPut,
+                            change::JobUpdate, change::AttemptPut, change::AttemptEnd,
+                            change::ClientKey, change::History>;
+using Changes = std::vector<Change>;
+
+/// What a store gives back after a restart: everything that is not finished, and the counters.
+struct Snapshot {
+  struct LiveJob {
+    JobId id;
+    BatchId batch;
+    QueueId queue;
+    std::uint32_t owner = 0;
+    std::int32_t priority = 5;
+    Request request;
+    std::vector<JobId> after;  ///< those not yet succeeded
+    std::uint32_t retries = 0;
+    std::uint32_t retries_used = 0;
+    std::uint32_t attempts = 0;
+    JobState state = JobState::queued;
+    bool kill_requested = false;
+  };
+  struct OpenAttempt {
+    AttemptId id;
+    JobId job;
+    std::uint32_t number = 1;
+    std::vector<std::string> gpus;
+    Bytes gpu_memory = 0;
+    std::string boot_id;
+  };
+  struct Batch {
+    BatchId id;
+    std::string name;
+    std::uint32_t max_concurrent = 0;
+  };
+  std::vector<std::pair<QueueId, QueueSpec>> queues;
+  std::vector<Batch> batches;  ///< those with live jobs
+  std::vector<LiveJob> jobs;   ///< ascending id
+  std::vector<OpenAttempt> attempts;
+  std::map<std::string, std::uint64_t> resources;
+  JobId last_job;          ///< highest id ever issued
+  AttemptId last_attempt;  ///< likewise
+  BatchId last_batch;
+  QueueId last_queue;
+};
+
+}  // namespace berth

@@ -1,0 +1,53 @@
+#pragma once
+// What the world is to do once the step that asked for it is durable.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/time.hpp"
+#include "core/change.hpp"
+
+namespace berth {
+
+namespace effect {
+
+/// Spawn the supervisor of a durable attempt, handing it the prepared record.
+struct Start {
+  AttemptId attempt;
+  JobId job;
+  std::uint32_t number = 1;
+  std::vector<std::string> gpus;
+  std::vector<std::uint32_t> gpu_indices;
+};
+
+/// TERM, grace, KILL. Safe to repeat.
+struct Kill {
+  AttemptId attempt;
+  std::optional<Millis> grace;  ///< none: the job's own
+};
+
+/// The end of the attempt is durable: its record may go.
+struct Forget {
+  AttemptId attempt;
+};
+
+/// Look at the GPUs as soon as possible; a look that is under way does not count.
+struct Sample {};
+
+}  // namespace effect
+
+using Effect = std::variant<effect::Start, effect::Kill, effect::Forget, effect::Sample>;
+
+/// All that one or more events led to: what to write, what must exist before it is written, and
+/// what to do afterwards.
+struct Step {
+  Changes changes;
+  std::vector<AttemptId> prepare;
+  std::vector<Effect> effects;
+};
+
+}  // namespace berth

@@ -1,0 +1,84 @@
+#pragma once
+// Everything that can happen to State, as values.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/gpu.hpp"
+#include "core/job.hpp"
+#include "core/rules.hpp"
+
+namespace berth {
+
+struct QueueSpec {
+  std::string name;
+  std::uint32_t limit = 0;  ///< running jobs at most; 1: strictly serial, in order; 0: no limit
+
+  friend bool operator==(const QueueSpec&, const QueueSpec&) = default;
+};
+
+namespace event {
+
+/// Jobs submitted together. They are accepted all or none.
+struct Submit {
+  std::string client_key;  ///< repeating it returns the same ids; empty: none
+  std::uint32_t owner = 0;
+  std::string batch_name;  ///< empty and one job: no batch is made
+  std::uint32_t batch_max_concurrent = 0;
+  std::vector<QueueSpec> queues;                   ///< created, or their limit changed
+  std::map<std::string, std::uint64_t> resources;  ///< totals to set for the instance
+  std::vector<JobSpec> jobs;
+  /// Outcomes of dependencies that have left memory, looked up by the engine.
+  std::map<JobId, JobState> finished_dependencies;
+};
+
+struct Kill {
+  std::vector<JobId> jobs;
+  std::uint32_t by_uid = 0;
+  std::optional<Millis> grace;
+};
+
+/// The supervisor of an attempt is gone and has told how it went.
+struct AttemptExited {
+  AttemptId attempt;
+  Verdict verdict;
+};
+
+/// An attempt was given up before its command could have run; nobody is to blame.
+struct AttemptRevoked {
+  AttemptId attempt;
+  std::string why;
+};
+
+struct Sampled {
+  GpuSample sample;
+};
+
+/// No look at the GPUs was possible; what was known is no longer trusted.
+struct ProbeFailed {
+  std::string why;
+};
+
+/// The disk filled up, or has room again.
+struct SpaceChanged {
+  bool low = false;
+  std::string detail;  ///< for people: which file system, how much is left
+};
+
+struct SetHost {
+  HostCapacity host;
+};
+
+/// Nothing but time has passed.
+struct Tick {};
+
+}  // namespace event
+
+using Event = std::variant<event::Submit, event::Kill, event::AttemptExited, event::AttemptRevoked,
+                           event::Sampled, event::ProbeFailed, event::SpaceChanged, event::SetHost,
+                           event::Tick>;
+
+}  // namespace berth

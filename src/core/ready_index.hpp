@@ -1,0 +1,80 @@
+#pragma once
+// Which queued job to look at next, without ever walking the backlog.
+//
+// Jobs stand in lanes. A lane is a queue (or the part of a queue that belongs to a batch with a
+// limit of its own); inside a lane jobs are ordered by priority, then submission, and grouped by
+// shape. Only the head of each (lane, shape) of a lane with room is exposed; of a serial lane only
+// its very first job is. So a decision looks at one job per shape that does not fit, plus one per
+// job it starts.
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace berth {
+
+struct OrderKey {
+  std::int32_t priority = 5;
+  JobId job;  ///< submission order
+  friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
+};
+
+struct LaneKey {
+  QueueId queue;
+  BatchId batch;  ///< none unless the batch has a limit
+  friend auto operator<=>(const LaneKey&, const LaneKey&) = default;
+};
+
+class ReadyIndex {
+ public:
+  struct Head {
+    OrderKey key;
+    LaneKey lane;
+    friend auto operator<=>(const Head&, const Head&) = default;
+  };
+  using Heads = std::set<Head>;
+
+  /// `open` matters only when this is the lane's first job; later set_open decides.
+  void add(LaneKey lane, bool open, ShapeId shape, OrderKey key);
+  void remove(LaneKey lane, ShapeId shape, OrderKey key);
+
+  /// A closed lane exposes nothing. Lanes without jobs do not exist and need no closing.
+  void set_open(LaneKey lane, bool open);
+  /// Of a serial queue only the very first job is exposed, whichever lane it stands in.
+  void set_serial(QueueId queue, bool serial);
+
+  /// Exposed heads by shape. Shapes without any are absent.
+  [[nodiscard]] const std::map<ShapeId, Heads>& heads() const { return heads_; }
+  /// The job that follows `key` in the same lane and shape, if the queue is not serial.
+  [[nodiscard]] const OrderKey* next(LaneKey lane, ShapeId shape, OrderKey key) const;
+  /// The first job of a queue, over all its lanes and shapes.
+  [[nodiscard]] const OrderKey* first(QueueId queue) const;
+  [[nodiscard]] std::vector<LaneKey> lanes_of(QueueId queue) const;
+  [[nodiscard]] std::vector<LaneKey> lanes_of(BatchId batch) const;
+
+ private:
+  struct Lane {
+    bool open = true;
+    std::map<ShapeId, std::set<OrderKey>> by_shape;
+    std::map<ShapeId, OrderKey> exposed;
+  };
+
+  /// Brings `heads_` in line with what the lane should expose of one shape, or of all.
+  void refresh(LaneKey key, Lane& lane, ShapeId shape);
+  void refresh_all(LaneKey key, Lane& lane, const OrderKey* serial_first);
+  void refresh_queue(QueueId queue);
+  void expose(LaneKey key, Lane& lane, ShapeId shape, const OrderKey* head);
+
+  std::map<LaneKey, Lane> lanes_;
+  std::set<QueueId> serial_;
+  std::map<BatchId, std::set<QueueId>> batch_lanes_;
+  std::map<ShapeId, Heads> heads_;
+};
+
+}  // namespace berth

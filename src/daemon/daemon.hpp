@@ -1,0 +1,29 @@
+#pragma once
+// One instance: its store, engine, supervisors, probe and API, on one loop.
+
+#include <memory>
+
+#include "base/result.hpp"
+#include "daemon/options.hpp"
+
+namespace berth {
+
+class Daemon {
+ public:
+  /// Takes the instance's lock, opens its store and recovers what was running. Fails, changing
+  /// nothing, when another daemon has the directory or its database cannot be used.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> open(const DaemonOptions& options);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  /// Serves until told to stop. Running jobs go on without it. The exit code for main().
+  int run();
+
+ private:
+  struct Impl;
+  explicit Daemon(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace berth

@@ -1,0 +1,186 @@
+#include "daemon/runner.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/failpoint.hpp"
+
+namespace berth {
+
+namespace {
+constexpr Millis kStartingAgain{20};
+constexpr Millis kEndingAgain{500};
+}  // namespace
+
+Runner::Runner(Loop& loop, Launcher& launcher, InstanceFacts facts, std::string daemon_lock,
+               std::string cgroup_parent, Hooks hooks)
+    : loop_(loop),
+      launcher_(launcher),
+      facts_(std::move(facts)),
+      daemon_lock_(std::move(daemon_lock)),
+      cgroup_parent_(std::move(cgroup_parent)),
+      hooks_(std::move(hooks)),
+      spawner_("spawner") {}
+
+void Runner::run(const Effect& effect) {
+  if (const auto* start_effect = std::get_if<effect::Start>(&effect)) {
+    start(*start_effect);
+  } else if (const auto* kill_effect = std::get_if<effect::Kill>(&effect)) {
+    kill(*kill_effect);
+  } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
+    spawner_.post([this, attempt = forget->attempt] { launcher_.forget(attempt); });
+  } else {
+    hooks_.sample();
+  }
+}
+
+LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload) const {
+  LaunchSpec spec;
+  spec.attempt = start.attempt;
+  spec.job = start.job;
+  spec.environment = attempt_environment(payload, start, facts_);
+  spec.commands = std::move(payload.commands);
+  spec.cwd = std::move(payload.cwd);
+  spec.log_named_by_user = !payload.log.empty();
+  spec.log = spec.log_named_by_user ? std::move(payload.log)
+                                    : own_log_path(facts_.logs, start.job, start.number);
+  spec.umask = payload.umask;
+  spec.nice = payload.nice;
+  spec.time_limit = payload.time_limit;
+  spec.grace = payload.grace;
+  spec.linger = payload.linger;
+  spec.cgroup_parent = cgroup_parent_;
+  spec.daemon_lock = daemon_lock_;
+  return spec;
+}
+
+void Runner::start(const effect::Start& start) {
+  running_.try_emplace(start.attempt);
+  spawner_.post([this, start] {
+    auto shim = [&]() -> Result<Shim> {
+      TRY_ASSIGN(Payload payload, hooks_.payload(start.job));
+      const LaunchSpec spec = launch_spec(start, std::move(payload));
+      if (!spec.log_named_by_user) {
+        std::error_code ignored;  // the supervisor says what is wrong with the log
+        std::filesystem::create_directories(std::filesystem::path(spec.log).parent_path(), ignored);
+      }
+      failpoint("before_spawn");
+      auto spawned = launcher_.spawn(spec);
+      failpoint("after_spawn");
+      return spawned;
+    }();
+    auto shared = std::make_shared<Result<Shim>>(std::move(shim));
+    loop_.post([this, attempt = start.attempt, shared] { started(attempt, std::move(*shared)); });
+  });
+}
+
+void Runner::started(AttemptId attempt, Result<Shim> shim) {
+  if (shim) {
+    watch(attempt, std::move(*shim));
+    return;
+  }
+  hooks_.log("cannot_start", attempt, shim.error().message);
+  running_.erase(attempt);
+  spawner_.post([this, attempt] { launcher_.discard(attempt); });
+  Verdict verdict;
+  verdict.failure = FailureClass::cannot_start;
+  verdict.message = shim.error().message;
+  verdict.ended_wall = read_clock().wall;
+  hooks_.emit(event::AttemptExited{attempt, std::move(verdict)});
+}
+
+void Runner::watch(AttemptId attempt, Shim shim) {
+  Running& entry = running_[attempt];
+  by_pid_[static_cast<std::uint32_t>(shim.pid)] = attempt;
+  entry.watch = loop_.when_readable(shim.pidfd.get(), [this, attempt] { ended(attempt); });
+  entry.shim = std::move(shim);
+  if (const auto waiting = std::exchange(entry.kill, std::nullopt)) {
+    kill(*waiting);
+  }
+}
+
+void Runner::ended(AttemptId attempt) {
+  failpoint("exit_seen");
+  Running& entry = running_.at(attempt);
+  auto shim = std::make_shared<Shim>(std::move(*entry.shim));
+  entry.shim.reset();
+  entry.watch.reset();
+  by_pid_.erase(static_cast<std::uint32_t>(shim->pid));
+  auto collect = [this, attempt, shim] { return launcher_.collect(attempt, *shim); };
+  if (launcher_.read(attempt).exit) {
+    settle(attempt, collect(), collect);
+    return;
+  }
+  // It died without a word. Ending what it left behind can take a while.
+  hooks_.log("supervisor_died", attempt, "its processes are being ended");
+  find_out(attempt, collect);
+}
+
+void Runner::find_out(AttemptId attempt, std::function<Recovery()> find) {
+  spawner_.post([this, attempt, find = std::move(find)] {
+    auto found = std::make_shared<Recovery>(find());
+    loop_.post([this, attempt, found, find] { settle(attempt, std::move(*found), find); });
+  });
+}
+
+void Runner::kill(const effect::Kill& kill) {
+  const auto it = running_.find(kill.attempt);
+  if (it == running_.end()) {
+    return;  // already ended; its verdict is on the way
+  }
+  if (!it->second.shim) {
+    it->second.kill = kill;
+    return;
+  }
+  if (auto sent = launcher_.control(*it->second.shim, control::Kill{kill.grace}); !sent) {
+    hooks_.log("kill_failed", kill.attempt, sent.error().message);
+  }
+}
+
+void Runner::recover(const std::vector<std::pair<AttemptId, bool>>& open_and_same_boot) {
+  for (const auto& [attempt, same_boot] : open_and_same_boot) {
+    running_.try_emplace(attempt);
+    find_out(attempt, [this, attempt, same_boot] {
+      failpoint("before_adopt");
+      return launcher_.inspect(attempt, same_boot);
+    });
+  }
+}
+
+void Runner::settle(AttemptId attempt, Recovery found, const std::function<Recovery()>& find) {
+  if (auto* adopted = std::get_if<recovery::Adopted>(&found)) {
+    hooks_.log("adopted", attempt, fmt::format("supervisor {}", adopted->shim.pid));
+    watch(attempt, std::move(adopted->shim));
+    failpoint("after_adopt");
+    return;
+  }
+  const auto* ending = std::get_if<recovery::Ending>(&found);
+  if (ending != nullptr || std::holds_alternative<recovery::Starting>(found)) {
+    if (ending != nullptr) {
+      hooks_.log("ending", attempt, ending->what);
+    }
+    running_[attempt].watch = loop_.after(ending != nullptr ? kEndingAgain : kStartingAgain,
+                                          [this, attempt, find] { find_out(attempt, find); });
+    return;
+  }
+  running_.erase(attempt);
+  if (std::holds_alternative<recovery::Revoked>(found)) {
+    hooks_.log("revoked", attempt, "it had not started");
+    hooks_.emit(event::AttemptRevoked{attempt, "berth restarted before it had begun"});
+  } else if (auto* ended = std::get_if<recovery::Ended>(&found)) {
+    hooks_.emit(event::AttemptExited{attempt, std::move(ended->verdict)});
+  } else if (auto* lost = std::get_if<recovery::Lost>(&found)) {
+    hooks_.log("lost", attempt, lost->verdict.message);
+    hooks_.emit(event::AttemptExited{attempt, std::move(lost->verdict)});
+  }
+}
+
+AttemptId Runner::attempt_of_shim(std::uint32_t pid) const {
+  const auto it = by_pid_.find(pid);
+  return it == by_pid_.end() ? AttemptId{} : it->second;
+}
+
+}  // namespace berth

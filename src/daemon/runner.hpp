@@ -1,0 +1,66 @@
+#pragma once
+// Carries out what the engine decided: starts supervisors, listens for their end, passes on kills.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/effect.hpp"
+#include "core/event.hpp"
+#include "daemon/attempt_env.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/worker.hpp"
+#include "engine/ports.hpp"
+#include "proc/launcher.hpp"
+
+namespace berth {
+
+class Runner : public EffectSink {
+ public:
+  struct Hooks {
+    std::function<void(Event)> emit;
+    std::function<void()> sample;
+    /// What the attempt is to run. Called on the spawning thread.
+    std::function<Result<Payload>(JobId)> payload;
+    std::function<void(std::string_view what, AttemptId attempt, const std::string& detail)> log;
+  };
+
+  Runner(Loop& loop, Launcher& launcher, InstanceFacts facts, std::string daemon_lock,
+         std::string cgroup_parent, Hooks hooks);
+
+  void run(const Effect& effect) override;
+
+  /// Finds out what became of the attempts that were open when the last daemon ended.
+  void recover(const std::vector<std::pair<AttemptId, bool>>& open_and_same_boot);
+  [[nodiscard]] AttemptId attempt_of_shim(std::uint32_t pid) const;
+
+ private:
+  struct Running {
+    std::optional<Shim> shim;
+    std::optional<effect::Kill> kill;  ///< asked for before the supervisor was there
+    Loop::Handle watch;
+  };
+
+  void start(const effect::Start& start);
+  void started(AttemptId attempt, Result<Shim> shim);
+  void watch(AttemptId attempt, Shim shim);
+  void ended(AttemptId attempt);
+  /// Asks `find` on the spawning thread, where it may take its time, and acts on what it found.
+  void find_out(AttemptId attempt, std::function<Recovery()> find);
+  void settle(AttemptId attempt, Recovery found, const std::function<Recovery()>& find);
+  void kill(const effect::Kill& kill);
+  [[nodiscard]] LaunchSpec launch_spec(const effect::Start& start, Payload payload) const;
+
+  Loop& loop_;
+  Launcher& launcher_;
+  InstanceFacts facts_;
+  std::string daemon_lock_;
+  std::string cgroup_parent_;
+  Hooks hooks_;
+  std::unordered_map<AttemptId, Running> running_;
+  std::unordered_map<std::uint32_t, AttemptId> by_pid_;
+  Worker spawner_;  ///< last: ends first, while what its tasks use is still there
+};
+
+}  // namespace berth

@@ -1,0 +1,465 @@
+#include "daemon/service.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/reason.hpp"
+#include "daemon/views.hpp"
+
+namespace berth {
+
+namespace {
+
+/// Decoding a larger body takes long enough to be noticed by others.
+constexpr std::size_t kDecodeHere = 64 * 1024;
+constexpr Millis kListenPace{50};
+constexpr Millis kGpuAgeShown{1'000};
+
+HttpResponse ok(std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
+Error no_such_job(std::uint64_t id) {
+  return {ErrorCode::not_found, fmt::format("there is no job {}; `berth ls --all` lists them", id)};
+}
+
+}  // namespace
+
+template <class Query, class Then>
+void Service::read_store(Query query, Then then) {
+  readers_.post([this, query = std::move(query), then = std::move(then)]() mutable {
+    auto result = std::make_shared<decltype(query(reader_))>(query(reader_));
+    loop_.post([result, then = std::move(then)]() mutable { then(std::move(*result)); });
+  });
+}
+
+Service::Service(Loop& loop, Engine& engine, Prober& prober, Worker& readers, StoreReader reader,
+                 ServiceConfig config, std::function<void()> stop)
+    : loop_(loop),
+      engine_(engine),
+      prober_(prober),
+      readers_(readers),
+      reader_(std::move(reader)),
+      config_(std::move(config)),
+      stop_(std::move(stop)),
+      started_(read_clock().mono) {}
+
+void Service::handle(HttpRequest request, Respond respond) {
+  if (request.peer_uid != config_.owner && request.peer_uid != 0) {
+    respond(error_response({ErrorCode::refused, "this instance belongs to another user"}));
+    return;
+  }
+  const RouteMatch match = match_route(request.method, request.path);
+  if (match.route == nullptr) {
+    HttpResponse response = error_response(
+        {ErrorCode::not_found, fmt::format("nothing at {} {}", request.method, request.path)});
+    response.status = match.path_exists ? 405 : 404;
+    respond(std::move(response));
+    return;
+  }
+  switch (match.route->id) {
+    case RouteId::submit:
+      return submit(request, std::move(respond));
+    case RouteId::list_jobs:
+      return list_jobs(request, std::move(respond));
+    case RouteId::kill:
+      return kill(request, std::move(respond));
+    case RouteId::show_job:
+      return show_job(match.job_id, std::move(respond));
+    case RouteId::why:
+      return why(match.job_id, std::move(respond));
+    case RouteId::wait:
+      return wait(request, std::move(respond));
+    case RouteId::gpus:
+      return gpus(std::move(respond));
+    case RouteId::status:
+      return status(std::move(respond));
+    case RouteId::events:
+      return events(request, std::move(respond));
+    case RouteId::stop:
+      respond(ok("{}"));
+      stop_();
+      return;
+  }
+}
+
+void Service::submit(const HttpRequest& request, Respond respond) {
+  if (request.body.size() <= kDecodeHere) {
+    submit_decoded(decode_submit(request.body), request.peer_uid, std::move(respond));
+    return;
+  }
+  read_store([body = request.body](StoreReader&) { return decode_submit(body); },
+             [this, owner = request.peer_uid,
+              respond = std::move(respond)](Result<event::Submit> decoded) mutable {
+               submit_decoded(std::move(decoded), owner, std::move(respond));
+             });
+}
+
+void Service::submit_decoded(Result<event::Submit> decoded, std::uint32_t owner, Respond respond) {
+  if (!decoded) {
+    respond(error_response(decoded.error()));
+    return;
+  }
+  decoded->owner = owner;
+  engine_.handle(std::move(*decoded), [respond = std::move(respond)](Result<Answer> answer) {
+    if (!answer) {
+      respond(error_response(answer.error()));
+      return;
+    }
+    const auto& submitted = std::get<Submitted>(*answer);
+    respond(ok(encode(SubmitAnswer{submitted.batch.value, submitted.first.value,
+                                   submitted.first.value + submitted.count - 1})));
+  });
+}
+
+JobView Service::view(const JobRow& row) const {
+  return job_view(row, config_.node, config_.logs);
+}
+
+void Service::explain_all(std::vector<JobView>& jobs) const {
+  const Now now = read_clock();
+  for (JobView& job : jobs) {
+    if (job.state != JobState::queued) {
+      continue;
+    }
+    if (const Job* live = engine_.state().job(JobId{job.id})) {
+      const auto reasons = explain(engine_.state(), *live, now);
+      job.reason = reasons.empty() ? std::string{} : reasons.front().text;
+    }
+  }
+}
+
+void Service::list_jobs(const HttpRequest& request, Respond respond) {
+  const auto query = parse_job_query(request.query);
+  if (!query) {
+    respond(error_response(query.error()));
+    return;
+  }
+  read_store(
+      [this, query = *query](StoreReader& reader) {
+        return read_page(reader, query, config_.node, config_.logs);
+      },
+      [this, respond = std::move(respond)](Result<JobPage> page) mutable {
+        if (!page) {
+          respond(error_response(page.error()));
+          return;
+        }
+        explain_all(page->jobs);
+        engine_.read([](const State&) { return 0; },
+                     [respond = std::move(respond), page = std::move(*page)](int) {
+                       respond(ok(encode(page)));
+                     });
+      });
+}
+
+void Service::show_job(std::uint64_t id, Respond respond) {
+  read_store(
+      [this, id](StoreReader& reader) {
+        return read_detail(reader, JobId{id}, config_.node, config_.logs);
+      },
+      [this, id, respond = std::move(respond)](Result<std::optional<JobDetail>> detail) mutable {
+        if (!detail) {
+          respond(error_response(detail.error()));
+          return;
+        }
+        if (!*detail) {
+          respond(error_response(no_such_job(id)));
+          return;
+        }
+        std::vector<JobView> one{std::move((*detail)->job)};
+        explain_all(one);
+        (*detail)->job = std::move(one.front());
+        engine_.read([](const State&) { return 0; },
+                     [respond = std::move(respond), detail = std::move(**detail)](int) {
+                       respond(ok(encode(detail)));
+                     });
+      });
+}
+
+void Service::why(std::uint64_t id, Respond respond) {
+  read_store(
+      [this, id](StoreReader& reader) {
+        return read_detail(reader, JobId{id}, config_.node, config_.logs);
+      },
+      [this, id, respond = std::move(respond)](Result<std::optional<JobDetail>> detail) mutable {
+        if (!detail) {
+          respond(error_response(detail.error()));
+          return;
+        }
+        if (!*detail) {
+          respond(error_response(no_such_job(id)));
+          return;
+        }
+        WhyView why_view;
+        why_view.job = std::move((*detail)->job);
+        if (const Job* live = engine_.state().job(JobId{id})) {
+          why_view.job.state = live->state;
+          for (const Reason& reason : explain(engine_.state(), *live, read_clock())) {
+            why_view.reasons.push_back({std::string(to_string(reason.kind)), reason.text});
+          }
+          if (!why_view.reasons.empty()) {
+            why_view.job.reason = why_view.reasons.front().text;
+          }
+        }
+        engine_.read([](const State&) { return 0; },
+                     [respond = std::move(respond), why_view = std::move(why_view)](int) {
+                       respond(ok(encode(why_view)));
+                     });
+      });
+}
+
+void Service::kill(const HttpRequest& request, Respond respond) {
+  const auto asked = decode_kill(request.body);
+  if (!asked) {
+    respond(error_response(asked.error()));
+    return;
+  }
+  event::Kill event;
+  event.by_uid = request.peer_uid;
+  event.grace = asked->grace;
+  if (asked->all) {
+    for (const auto& [id, job] : engine_.state().jobs) {
+      event.jobs.push_back(id);
+    }
+    std::ranges::sort(event.jobs);
+  }
+  for (const std::uint64_t id : asked->ids) {
+    event.jobs.push_back(JobId{id});
+  }
+  engine_.handle(
+      std::move(event), [this, respond = std::move(respond)](Result<Answer> answer) mutable {
+        if (!answer) {
+          respond(error_response(answer.error()));
+          return;
+        }
+        const auto& killed = std::get<Killed>(*answer);
+        KillAnswer result;
+        for (const JobId id : killed.killed) {
+          result.killed.push_back(id.value);
+        }
+        for (const JobId id : killed.cancelled) {
+          result.cancelled.push_back(id.value);
+        }
+        // Not alive: either it has ended, or it never was.
+        read_store(
+            [ids = killed.unknown](StoreReader& reader) {
+              std::vector<std::pair<std::uint64_t, bool>> found;
+              for (const JobId id : ids) {
+                const auto row = reader.job(id);
+                found.emplace_back(id.value, row && row->has_value());
+              }
+              return found;
+            },
+            [result = std::move(result), respond = std::move(respond)](const auto& found) mutable {
+              for (const auto& [id, exists] : found) {
+                (exists ? result.finished : result.unknown).push_back(id);
+              }
+              respond(ok(encode(result)));
+            });
+      });
+}
+
+void Service::wait(const HttpRequest& request, Respond respond) {
+  auto query = parse_wait_query(request.query);
+  if (!query) {
+    respond(error_response(query.error()));
+    return;
+  }
+  auto waiter = std::make_shared<Waiter>();
+  waiter->query = std::move(*query);
+  waiter->respond = std::move(respond);
+  waiter->timeout = loop_.after(waiter->query.timeout, [this, weak = std::weak_ptr(waiter)] {
+    if (const auto alive = weak.lock(); alive && !alive->answering) {
+      answer(alive, false);
+    }
+  });
+  waiters_.push_back(waiter);
+  check(waiter);
+}
+
+void Service::check(const std::shared_ptr<Waiter>& waiter) {
+  if (waiter->answering) {
+    return;
+  }
+  const auto alive = [this](std::uint64_t id) { return engine_.state().jobs.contains(JobId{id}); };
+  if (waiter->live != 0 && alive(waiter->live)) {
+    return;
+  }
+  // Ids end roughly in order, so looking from the last one found alive is nearly always short.
+  for (const auto& [first, last] : waiter->query.ids.ranges()) {
+    const std::uint64_t end = std::min(last, engine_.state().last_job.value);
+    for (std::uint64_t id = std::max(first, waiter->live); id <= end; ++id) {
+      if (alive(id)) {
+        waiter->live = id;
+        return;
+      }
+    }
+  }
+  answer(waiter, true);
+}
+
+void Service::answer(const std::shared_ptr<Waiter>& waiter, bool done) {
+  waiter->answering = true;
+  waiter->timeout.reset();
+  waiters_.remove(waiter);
+  engine_.read([](const State&) { return 0; },
+               [this, waiter, done](int) {
+                 read_store(
+                     [this, ids = waiter->query.ids](StoreReader& reader) {
+                       berth::JobQuery query;
+                       query.ids = ids;
+                       query.limit = kPageLimitMax;
+                       return read_page(reader, query, config_.node, config_.logs);
+                     },
+                     [waiter, done](Result<JobPage> page) {
+                       if (!page) {
+                         waiter->respond(error_response(page.error()));
+                         return;
+                       }
+                       waiter->respond(ok(encode(WaitAnswer{done, std::move(page->jobs)})));
+                     });
+               });
+}
+
+std::vector<GpuView> Service::gpu_views() const {
+  return make_gpu_views(engine_.state(), config_.node, read_clock());
+}
+
+void Service::gpus(Respond respond) {
+  const auto& sampled = engine_.state().sampled;
+  const auto now = [this, respond = std::move(respond)] {
+    engine_.read([this](const State&) { return gpu_views(); },
+                 [respond](const std::vector<GpuView>& views) { respond(ok(encode(views))); });
+  };
+  if (sampled && read_clock().mono - *sampled < kGpuAgeShown) {
+    now();
+  } else {
+    prober_.after_fresh(now);
+  }
+}
+
+void Service::status(Respond respond) {
+  read_store([](StoreReader& reader) { return reader.counts(); },
+             [this, respond = std::move(respond)](Result<StateCounts> counts) mutable {
+               if (!counts) {
+                 respond(error_response(counts.error()));
+                 return;
+               }
+               const State& state = engine_.state();
+               StatusView status;
+               status.version = BERTH_VERSION;
+               status.pid = static_cast<std::uint32_t>(::getpid());
+               status.instance = config_.dir;
+               status.node = config_.node;
+               status.uptime = read_clock().mono - started_;
+               for (std::size_t i = 0; i < counts->size(); ++i) {
+                 status.counts[static_cast<JobState>(i)] = (*counts)[i];
+               }
+               status.gpus = gpu_views();
+               status.probe.driver = state.driver;
+               if (state.sampled) {
+                 status.probe.age = read_clock().mono - *state.sampled;
+               }
+               status.probe.error = state.probe_error;
+               status.probe.simulated = config_.simulated;
+               status.space.low = state.low_space;
+               status.space.detail = state.space_detail;
+               engine_.read([](const State&) { return 0; },
+                            [respond = std::move(respond), status = std::move(status)](int) {
+                              respond(ok(encode(status)));
+                            });
+             });
+}
+
+void Service::events(const HttpRequest& request, Respond respond) {
+  const auto query = parse_event_query(request.query);
+  if (!query) {
+    respond(error_response(query.error()));
+    return;
+  }
+  auto listener = std::make_shared<Listener>();
+  listener->query = *query;
+  listener->respond = std::move(respond);
+  listener->timeout = loop_.after(query->wait, [this, weak = std::weak_ptr(listener)] {
+    if (const auto alive = weak.lock()) {
+      alive->last_look = true;
+      look(alive);
+    }
+  });
+  listeners_.push_back(listener);
+  look(listener);
+}
+
+void Service::look(const std::shared_ptr<Listener>& listener) {
+  if (listener->looking) {
+    return;
+  }
+  listener->looking = true;
+  const bool last = listener->last_look;
+  read_store(
+      [query = listener->query](StoreReader& reader) {
+        HistoryQuery history;
+        history.after = query.after;
+        history.job = JobId{query.job};
+        history.batch = BatchId{query.batch};
+        history.limit = query.limit;
+        return reader.history(history);
+      },
+      [this, listener, last](Result<std::vector<HistoryRow>> rows) {
+        listener->looking = false;
+        if (!rows) {
+          listeners_.remove(listener);
+          listener->respond(error_response(rows.error()));
+          return;
+        }
+        if (rows->empty() && !last) {
+          if (listener->last_look) {
+            look(listener);
+          }
+          return;
+        }
+        EventPage page;
+        page.last = listener->query.after;
+        for (const HistoryRow& row : *rows) {
+          page.last = row.seq;
+          page.events.push_back(event_view(row));
+        }
+        listener->timeout.reset();
+        listeners_.remove(listener);
+        listener->respond(ok(encode(page)));
+      });
+}
+
+void Service::on_durable() {
+  for (auto it = waiters_.begin(); it != waiters_.end();) {
+    const auto waiter = *it++;  // it may remove itself
+    check(waiter);
+  }
+  if (!listeners_.empty() && !listeners_timer_) {
+    listeners_timer_ = loop_.after(kListenPace, [this] {
+      listeners_timer_.reset();
+      const auto listeners = listeners_;
+      for (const auto& listener : listeners) {
+        look(listener);
+      }
+    });
+  }
+}
+
+void Service::close() {
+  const Error going{ErrorCode::unavailable, "the daemon is stopping"};
+  for (const auto& waiter : std::exchange(waiters_, {})) {
+    waiter->respond(error_response(going));
+  }
+  for (const auto& listener : std::exchange(listeners_, {})) {
+    listener->respond(error_response(going));
+  }
+}
+
+}  // namespace berth

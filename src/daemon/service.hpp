@@ -1,0 +1,92 @@
+#pragma once
+// Answers the API: reads come from the store's committed rows, explained with the present State;
+// changes go through the engine.
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "api/http.hpp"
+#include "api/routes.hpp"
+#include "api/wire.hpp"
+#include "daemon/loop.hpp"
+#include "daemon/prober.hpp"
+#include "daemon/worker.hpp"
+#include "engine/engine.hpp"
+#include "store/reader.hpp"
+
+namespace berth {
+
+struct ServiceConfig {
+  std::string dir;
+  std::string logs;
+  std::string database;
+  std::string node;
+  bool simulated = false;
+  std::uint32_t owner = 0;  ///< the only user who gets in
+};
+
+class Service {
+ public:
+  Service(Loop& loop, Engine& engine, Prober& prober, Worker& readers, StoreReader reader,
+          ServiceConfig config, std::function<void()> stop);
+
+  void handle(HttpRequest request, Respond respond);
+  /// Something has become durable: whoever waits may have what they wait for.
+  void on_durable();
+  /// Answers whoever still waits; the daemon is going.
+  void close();
+
+ private:
+  struct Waiter {
+    WaitQuery query;
+    Respond respond;
+    Loop::Handle timeout;
+    std::uint64_t live = 0;  ///< an id known to be alive: nothing to check while it is
+    bool answering = false;
+  };
+  struct Listener {
+    EventQuery query;
+    Respond respond;
+    Loop::Handle timeout;
+    bool looking = false;
+    bool last_look = false;
+  };
+
+  void submit(const HttpRequest& request, Respond respond);
+  void submit_decoded(Result<event::Submit> submit, std::uint32_t owner, Respond respond);
+  void list_jobs(const HttpRequest& request, Respond respond);
+  void show_job(std::uint64_t id, Respond respond);
+  void why(std::uint64_t id, Respond respond);
+  void kill(const HttpRequest& request, Respond respond);
+  void wait(const HttpRequest& request, Respond respond);
+  void gpus(Respond respond);
+  void status(Respond respond);
+  void events(const HttpRequest& request, Respond respond);
+
+  /// Runs `query` with the reader on its thread, then `then` on the loop.
+  template <class Query, class Then>
+  void read_store(Query query, Then then);
+  void check(const std::shared_ptr<Waiter>& waiter);
+  void answer(const std::shared_ptr<Waiter>& waiter, bool done);
+  void look(const std::shared_ptr<Listener>& listener);
+  [[nodiscard]] JobView view(const JobRow& row) const;
+  /// Adds why each waiting job waits.
+  void explain_all(std::vector<JobView>& jobs) const;
+  [[nodiscard]] std::vector<GpuView> gpu_views() const;
+
+  Loop& loop_;
+  Engine& engine_;
+  Prober& prober_;
+  Worker& readers_;
+  StoreReader reader_;
+  ServiceConfig config_;
+  std::function<void()> stop_;
+  Millis started_;
+  std::list<std::shared_ptr<Waiter>> waiters_;
+  std::list<std::shared_ptr<Listener>> listeners_;
+  Loop::Handle listeners_timer_;
+};
+
+}  // namespace berth

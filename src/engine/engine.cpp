@@ -1,0 +1,192 @@
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace berth {
+
+Engine::Engine(State state, Store& store, EffectSink& effects, Clock& clock)
+    : state_(std::move(state)), store_(store), effects_(effects), clock_(clock) {}
+
+void Engine::handle(Event event, Reply reply) {
+  if (broken_) {
+    if (reply) {
+      reply(std::unexpected(*broken_));
+    }
+    return;
+  }
+  std::pair<std::string, std::uint32_t> key;
+  if (auto* submit = std::get_if<event::Submit>(&event)) {
+    if (!submit->client_key.empty()) {
+      if (const auto earlier = find_earlier(*submit)) {
+        when_durable([reply = std::move(reply), earlier = *earlier] {
+          if (reply) {
+            reply(Answer{earlier});
+          }
+        });
+        return;
+      }
+      key = std::pair{submit->client_key, submit->owner};
+    }
+    for (const JobSpec& job : submit->jobs) {
+      for (const JobId id : job.after) {
+        if (!state_.jobs.contains(id) && !submit->finished_dependencies.contains(id)) {
+          if (const auto finished = find_finished(id)) {
+            submit->finished_dependencies.emplace(id, *finished);
+          }
+        }
+      }
+    }
+  }
+  const std::size_t before = open_.step.changes.size();
+  auto answer = apply(state_, std::move(event), clock_.now(), open_.step);
+  note_finished(before);
+  if (answer) {
+    if (const auto* submitted = std::get_if<Submitted>(&*answer); submitted && !key.first.empty()) {
+      open_.keys.emplace(std::move(key), *submitted);
+    }
+    decide_now();
+  }
+  if (reply) {
+    when_durable([reply = std::move(reply), answer = std::move(answer)]() mutable {
+      reply(std::move(answer));
+    });
+  } else {
+    pump();
+  }
+}
+
+std::optional<Submitted> Engine::find_earlier(const event::Submit& submit) {
+  const std::pair wanted{submit.client_key, submit.owner};
+  for (const Batch* batch : {&open_, &committing_}) {
+    if (const auto it = batch->keys.find(wanted); it != batch->keys.end()) {
+      return it->second;
+    }
+  }
+  if (const auto stored = store_.find_key(submit.client_key, submit.owner)) {
+    return Submitted{stored->batch, stored->first, stored->count};
+  }
+  return std::nullopt;
+}
+
+std::optional<JobState> Engine::find_finished(JobId id) {
+  // The store may still show the job running while the commit that ends it is under way.
+  for (const Batch* batch : {&open_, &committing_}) {
+    if (const auto it = batch->finished.find(id); it != batch->finished.end()) {
+      return it->second;
+    }
+  }
+  return store_.find_job_state(id);
+}
+
+void Engine::note_finished(std::size_t first_change) {
+  for (std::size_t i = first_change; i < open_.step.changes.size(); ++i) {
+    const auto* update = std::get_if<change::JobUpdate>(&open_.step.changes[i]);
+    if (update != nullptr && is_terminal(update->state)) {
+      open_.finished.emplace(update->id, update->state);
+    }
+  }
+}
+
+void Engine::decide_now() {
+  const Now now = clock_.now();
+  apply(state_, decide(state_, now), now, open_.step);
+}
+
+void Engine::resume_kills() {
+  // In order of the attempts: the same State must always lead to the same effects.
+  std::vector<AttemptId> doomed;
+  for (const auto& [id, job] : state_.jobs) {
+    if (job.kill_requested && job.attempt) {
+      doomed.push_back(job.attempt);
+    }
+  }
+  std::ranges::sort(doomed);
+  for (const AttemptId attempt : doomed) {
+    effects_.run(effect::Kill{attempt, std::nullopt});
+  }
+}
+
+void Engine::when_durable(std::function<void()> reply) {
+  if (open_.step.changes.empty() && in_flight_) {
+    // All that is not yet durable is in the commit under way.
+    committing_.replies.push_back(std::move(reply));
+  } else {
+    open_.replies.push_back(std::move(reply));
+  }
+  pump();
+}
+
+void Engine::pump() {
+  // Asked again each time round: a released reply may call back in here and begin a commit.
+  while (!in_flight_ && !broken_ && !open_.empty()) {
+    if (open_.step.changes.empty()) {
+      // A local: what replies add belongs to the next round.
+      Batch nothing_to_write = std::exchange(open_, {});
+      release(nothing_to_write, CommitOutcome{});
+      continue;
+    }
+    committing_ = std::exchange(open_, {});
+    in_flight_ = true;
+    Transaction transaction;
+    transaction.changes = std::move(committing_.step.changes);
+    transaction.prepare = std::move(committing_.step.prepare);
+    store_.commit(std::move(transaction),
+                  [this](CommitOutcome outcome) { committed(std::move(outcome)); });
+    return;
+  }
+}
+
+void Engine::committed(CommitOutcome outcome) {
+  in_flight_ = false;
+  if (!outcome.status) {
+    broken_ = outcome.status.error();
+    // Nobody is answered: what they asked for may be lost, and their client key makes it safe to
+    // ask again after the restart.
+    if (on_broken) {
+      on_broken(*broken_);
+    }
+    return;
+  }
+  Batch done = std::exchange(committing_, {});
+  release(done, outcome);
+  if (outcome.low_space != state_.low_space) {
+    handle(event::SpaceChanged{outcome.low_space, outcome.space_detail});
+  }
+  for (const auto& [attempt, error] : outcome.unprepared) {
+    if (error.code == ErrorCode::no_space) {
+      handle(event::SpaceChanged{true, error.message});
+      handle(event::AttemptRevoked{attempt, error.message});
+      continue;
+    }
+    Verdict verdict;
+    verdict.failure = FailureClass::cannot_start;
+    verdict.message = error.message;
+    verdict.ended_wall = clock_.now().wall;
+    handle(event::AttemptExited{attempt, verdict});
+  }
+  pump();
+  if (on_durable) {
+    on_durable();
+  }
+}
+
+void Engine::release(Batch& batch, const CommitOutcome& outcome) {
+  for (const Effect& effect : batch.step.effects) {
+    const auto* start = std::get_if<effect::Start>(&effect);
+    const bool cannot =
+        start != nullptr && std::ranges::any_of(outcome.unprepared, [&](const auto& failed) {
+          return failed.first == start->attempt;
+        });
+    if (!cannot) {
+      effects_.run(effect);
+    }
+  }
+  for (auto& reply : batch.replies) {
+    reply();
+  }
+}
+
+}  // namespace berth

@@ -1,0 +1,134 @@
+#include "jobspec/diagnostic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace berth {
+namespace {
+
+constexpr std::size_t kLongestShownLine = 200;
+
+std::string_view line_of(std::string_view text, std::uint32_t line) {
+  for (; line > 1; --line) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) {
+      return {};
+    }
+    text.remove_prefix(end + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+bool starts_code_point(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+/// How many insertions, deletions, replacements and swaps of neighbours turn one into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> previous(b.size() + 1);
+  std::vector<std::size_t> current(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) {
+    previous[j] = j;
+  }
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    current[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
+      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        current[j] = std::min(current[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, previous);
+    std::swap(previous, current);
+  }
+  return previous[b.size()];
+}
+
+}  // namespace
+
+std::string render(const Diagnostic& diagnostic, std::string_view text) {
+  const auto& [file, at, message] = diagnostic;
+  auto out = fmt::format("{}:{}:{}: {}\n", file, at.line, at.column, message);
+  const auto line = line_of(text, at.line);
+  const auto column = std::size_t{at.column} - 1;
+  if (line.empty() || line.size() > kLongestShownLine || column > line.size()) {
+    return out;
+  }
+  std::string source;
+  std::string marker;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    source += line[i] != '\t' && is_control(line[i]) ? '?' : line[i];
+    if (i < column && starts_code_point(line[i])) {
+      marker += line[i] == '\t' ? '\t' : ' ';  // a tab is as wide here as it is above
+    }
+  }
+  const auto number = std::to_string(at.line);
+  out += fmt::format("  {} | {}\n  {:{}} | {}^\n", number, source, "", number.size(), marker);
+  return out;
+}
+
+std::string_view closest(std::string_view word, std::span<const std::string_view> candidates) {
+  constexpr std::size_t kLongestWord = 64;
+  std::string_view best;
+  if (word.empty() || word.size() > kLongestWord) {
+    return best;
+  }
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const auto candidate : candidates) {
+    // An abbreviation ("gpu_mem") is a long way off by letters, and yet plain to see.
+    const bool abbreviated =
+        word.size() >= 3 && (candidate.starts_with(word) || word.starts_with(candidate));
+    const auto distance = abbreviated ? 1 : edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const auto best = closest(word, candidates);
+  return best.empty() ? std::string() : fmt::format("; did you mean '{}'?", best);
+}
+
+void Diagnostics::add(Position at, std::string message) {
+  if (!full()) {
+    found_.emplace(at, std::move(message));
+  }
+}
+
+void Diagnostics::add_once(Position at, std::string message) {
+  const auto next = found_.lower_bound({at, std::string()});
+  if (next == found_.end() || std::get<Position>(*next) != at) {
+    add(at, std::move(message));
+  }
+}
+
+std::vector<Diagnostic> Diagnostics::take() {
+  std::vector<Diagnostic> out;
+  out.reserve(found_.size() + 1);
+  for (const auto& [at, message] : found_) {
+    out.push_back({file_, at, message});
+  }
+  if (full()) {
+    out.push_back({file_, out.back().at, "there may be more errors; these come first"});
+  }
+  found_.clear();
+  return out;
+}
+
+}  // namespace berth

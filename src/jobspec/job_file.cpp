@@ -1,0 +1,335 @@
+#include "jobspec/job_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "jobspec/dependencies.hpp"
+#include "jobspec/job_reader.hpp"
+#include "jobspec/matrix.hpp"
+#include "jobspec/values.hpp"
+#include "jobspec/yaml_tree.hpp"
+
+namespace berth {
+namespace {
+
+constexpr auto kTopKeys =
+    std::to_array<std::string_view>({"version", "name", "defaults", "rules", "queues", "jobs"});
+constexpr auto kRuleKeys = std::to_array<std::string_view>(
+    {"max_concurrent", "min_free_memory", "max_utilization", "resources"});
+constexpr std::int64_t kMostConcurrent = 1'000'000;
+constexpr std::size_t kLongestName = 200;
+/// Of all commands and names, matrices written out.
+constexpr std::size_t kMostText = 512 * kMiB;
+
+const Combination kNoMatrix;
+
+class FileReader {
+ public:
+  FileReader(const std::string& file_name, const std::filesystem::path& base_dir,
+             Diagnostics& diagnostics)
+      : file_name_(file_name), diagnostics_(diagnostics) {
+    context_.base_dir = base_dir.lexically_normal();
+    out_.name = std::filesystem::path(file_name).stem().string();
+  }
+
+  JobFile read(const Node& root) {
+    if (root.kind != Node::Kind::map) {
+      diagnostics_.add(root.at, fmt::format("a job file starts with 'version: 1' and has a list "
+                                            "'jobs'; this is {}",
+                                            describe(root.kind)));
+      return {};
+    }
+    if (!read_version(root)) {
+      return {};
+    }
+    check_keys(root, kTopKeys, true);
+    if (const auto* name = root.find("name"); name != nullptr) {
+      out_.name = read_text(*name, "name", kNoMatrix, diagnostics_).value_or("");
+      check_name(*name, out_.name);
+    }
+    if (const auto* defaults = root.find("defaults"); defaults != nullptr) {
+      context_.defaults = JobKeys::read(*defaults, "'defaults'", diagnostics_);
+    }
+    if (const auto* rules = root.find("rules"); rules != nullptr) {
+      read_rules(*rules);
+    }
+    if (const auto* queues = root.find("queues"); queues != nullptr) {
+      read_queues(*queues);
+    }
+    read_jobs(root);
+    return std::move(out_);
+  }
+
+ private:
+  /// Another version has other keys; complaining about those would only mislead.
+  bool read_version(const Node& root) {
+    const auto* version = root.find("version");
+    if (version == nullptr) {
+      diagnostics_.add(root.at, "'version' is missing; write 'version: 1'");
+      return true;
+    }
+    if (version->kind == Node::Kind::scalar && version->text == "1") {
+      return true;
+    }
+    diagnostics_.add(
+        version->at,
+        fmt::format("version '{}' is not known here; this berth reads version 1", version->text));
+    return false;
+  }
+
+  void check_keys(const Node& node, std::span<const std::string_view> keys, bool top) {
+    for (const auto& entry : node.entries) {
+      if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) {
+        continue;
+      }
+      const bool of_a_job = top && std::find(kJobKeyNames.begin(), kJobKeyNames.end(), entry.key) !=
+                                       kJobKeyNames.end();
+      diagnostics_.add(
+          entry.key_at,
+          fmt::format("unknown key '{}'{}", entry.key,
+                      of_a_job ? "; it belongs to a job, or into 'defaults' for all jobs"
+                               : did_you_mean(entry.key, keys)));
+    }
+  }
+
+  void check_name(const Node& at, std::string_view name) {
+    const bool clean = std::none_of(name.begin(), name.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+    if (name.empty() || !clean) {
+      diagnostics_.add_once(at.at, "a name must not be empty or have control characters");
+    } else if (name.size() > kLongestName) {
+      diagnostics_.add_once(at.at, fmt::format("the name '{}…' is longer than {} bytes",
+                                               name.substr(0, 40), kLongestName));
+    }
+  }
+
+  void read_rules(const Node& node) {
+    if (node.kind != Node::Kind::map) {
+      diagnostics_.add(node.at,
+                       fmt::format("'rules' must be a map, this is {}", describe(node.kind)));
+      return;
+    }
+    check_keys(node, kRuleKeys, false);
+    if (const auto* most = node.find("max_concurrent"); most != nullptr) {
+      out_.max_concurrent = static_cast<std::uint32_t>(
+          read_integer(*most, "max_concurrent", 0, kMostConcurrent, kNoMatrix, diagnostics_)
+              .value_or(0));
+    }
+    if (const auto* memory = node.find("min_free_memory"); memory != nullptr) {
+      context_.min_free_memory = read_size(*memory, "min_free_memory", kNoMatrix, diagnostics_);
+    }
+    if (const auto* percent = node.find("max_utilization"); percent != nullptr) {
+      context_.max_utilization = read_percent(*percent, "max_utilization", kNoMatrix, diagnostics_);
+    }
+    if (const auto* resources = node.find("resources"); resources != nullptr) {
+      out_.resources = read_resources(*resources, kNoMatrix, diagnostics_);
+    }
+  }
+
+  void read_queues(const Node& node) {
+    if (node.kind != Node::Kind::map) {
+      diagnostics_.add(node.at, fmt::format("'queues' must be a map such as {{serial: 1}}, this is "
+                                            "{}",
+                                            describe(node.kind)));
+      return;
+    }
+    constexpr auto kQueueKeys = std::to_array<std::string_view>({"limit"});
+    for (const auto& entry : node.entries) {
+      if (!is_label(entry.key)) {
+        diagnostics_.add(entry.key_at, fmt::format("'{}' cannot name a queue", entry.key));
+        continue;
+      }
+      const auto* limit = entry.value.get();
+      if (limit->kind == Node::Kind::map) {
+        check_keys(*limit, kQueueKeys, false);
+        limit = limit->find("limit");
+      }
+      QueueSpec queue{entry.key, 0};
+      if (limit != nullptr && limit->kind != Node::Kind::null) {
+        queue.limit = static_cast<std::uint32_t>(
+            read_integer(*limit, "limit", 0, kMostConcurrent, kNoMatrix, diagnostics_).value_or(0));
+      }
+      out_.queues.push_back(std::move(queue));
+    }
+  }
+
+  void read_jobs(const Node& root) {
+    const auto* jobs = root.find("jobs");
+    if (jobs == nullptr) {
+      diagnostics_.add(root.at, "'jobs' is missing: a list of jobs, each with 'run'");
+      return;
+    }
+    if (jobs->kind != Node::Kind::list || jobs->items.empty()) {
+      diagnostics_.add(jobs->at, "'jobs' must be a list of jobs, each with 'run'");
+      return;
+    }
+    for (const auto& item : jobs->items) {
+      if (!read_entry(*item)) {
+        return;
+      }
+    }
+    if (!diagnostics_.full()) {
+      resolve_dependencies(entries_, out_.jobs, diagnostics_);
+    }
+    check_resources();
+    warn_about_queues();
+    warn_about_logs();
+  }
+
+  /// One entry of `jobs`, with all its instances. False when it makes no sense to go on.
+  bool read_entry(const Node& node) {
+    const auto keys = JobKeys::read(node, "a job", diagnostics_);
+    if (node.kind != Node::Kind::map) {
+      return true;
+    }
+    const auto get = [&](JobKey key) {
+      return keys.get(key) != nullptr ? keys.get(key) : context_.defaults.get(key);
+    };
+    if (get(JobKey::run) == nullptr) {
+      diagnostics_.add(node.at, "this job has no 'run'");
+    }
+    JobEntry entry;
+    entry.first = static_cast<std::uint32_t>(out_.jobs.size());
+    entry.after = get(JobKey::after);
+    const auto* name = get(JobKey::name);
+    entry.name_at = name != nullptr ? name->at : node.at;
+    entry.name = fmt::format("job-{}", entries_.size() + 1);
+    if (name != nullptr) {
+      entry.name = read_text(*name, "name", kNoMatrix, diagnostics_).value_or(entry.name);
+    }
+    if (const auto* matrix = get(JobKey::matrix); matrix != nullptr) {
+      entry.matrix = Matrix::read(*matrix, diagnostics_);
+    }
+    const auto count = entry.matrix.size();
+    if (count > kJobFileMostJobs - out_.jobs.size()) {
+      diagnostics_.add(
+          node.at, fmt::format("this makes more than {} jobs; split the file", kJobFileMostJobs));
+      return false;
+    }
+    entry.count = static_cast<std::uint32_t>(count);
+    entries_.push_back(std::move(entry));
+    return read_instances(node, keys, entries_.back());
+  }
+
+  bool read_instances(const Node& node, const JobKeys& keys, JobEntry& entry) {
+    for (std::uint32_t i = 0; i < entry.count; ++i) {
+      const auto combination = entry.matrix.at(i);
+      auto job = read_job(keys, context_, combination, diagnostics_);
+      job.name = substitute(entry.name, combination);
+      for (const auto& [axis, value] : combination) {
+        if (!mentions(entry.name, axis)) {
+          job.name += fmt::format("-{}", value);
+        }
+      }
+      const auto* name = keys.get(JobKey::name);
+      check_name(name != nullptr ? *name : node, job.name);
+      text_ += job.name.size();
+      for (const auto& command : job.payload.commands) {
+        for (const auto& argument : command.argv) {
+          text_ += argument.size();
+        }
+      }
+      out_.jobs.push_back(std::move(job));
+      if (text_ > kMostText) {
+        diagnostics_.add(node.at, fmt::format("the commands, matrices written out, are longer than "
+                                              "{}; split the file",
+                                              format_size(kMostText)));
+      }
+      if (text_ > kMostText || diagnostics_.full()) {
+        entry.count = i + 1;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// A job that asks for more than the file itself provides would wait for ever.
+  void check_resources() {
+    for (const auto& entry : entries_) {
+      for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+        for (const auto& [name, count] : out_.jobs[i].request.resources) {
+          const auto total = out_.resources.find(name);
+          if (total != out_.resources.end() && count > total->second) {
+            diagnostics_.add_once(
+                entry.name_at, fmt::format("'{}' needs {} of '{}', and 'rules' says there are {}",
+                                           out_.jobs[i].name, count, name, total->second));
+          }
+        }
+      }
+    }
+  }
+
+  void warn(Position at, std::string_view message) {
+    out_.warnings.push_back(fmt::format("{}:{}:{}: {}", file_name_, at.line, at.column, message));
+  }
+
+  /// The queue may well exist already, so this is no error.
+  void warn_about_queues() {
+    std::vector<std::string_view> known = {"default"};
+    for (const auto& queue : out_.queues) {
+      known.push_back(queue.name);
+    }
+    for (const auto& entry : entries_) {
+      if (out_.queues.empty() || entry.count == 0) {
+        continue;
+      }
+      const auto& queue = out_.jobs[entry.first].queue;
+      if (std::find(known.begin(), known.end(), queue) == known.end()) {
+        warn(entry.name_at, fmt::format("queue '{}' is not declared under 'queues'{}", queue,
+                                        did_you_mean(queue, known)));
+      }
+    }
+  }
+
+  void warn_about_logs() {
+    std::unordered_map<std::string_view, std::size_t> users;
+    for (const auto& entry : entries_) {
+      for (std::uint32_t i = entry.first; i < entry.first + entry.count; ++i) {
+        const auto& log = out_.jobs[i].payload.log;
+        if (!log.empty() && ++users[log] == 2) {
+          warn(entry.name_at, fmt::format("more than one job writes to the log '{}'", log));
+        }
+      }
+    }
+  }
+
+  const std::string& file_name_;
+  Diagnostics& diagnostics_;
+  JobContext context_;
+  JobFile out_;
+  std::vector<JobEntry> entries_;
+  std::size_t text_ = 0;
+};
+
+}  // namespace
+
+std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
+    std::string_view text, const std::string& file_name, const std::filesystem::path& base_dir) {
+  Diagnostics diagnostics(file_name);
+  try {
+    if (text.size() > kJobFileMostBytes) {
+      diagnostics.add(
+          {}, fmt::format("this file is larger than {}; split it", format_size(kJobFileMostBytes)));
+      return std::unexpected(diagnostics.take());
+    }
+    JobFile file;
+    if (const auto root = parse_yaml(text, diagnostics); root != nullptr) {
+      file = FileReader(file_name, base_dir, diagnostics).read(*root);
+    }
+    if (diagnostics.empty()) {
+      return file;
+    }
+  } catch (const std::exception& error) {
+    diagnostics.add({}, fmt::format("cannot be read: {}", error.what()));
+  }
+  return std::unexpected(diagnostics.take());
+}
+
+}  // namespace berth

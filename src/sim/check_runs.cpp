@@ -1,0 +1,180 @@
+#include "sim/check_runs.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace berth::sim {
+
+void RunChecker::run_started(AttemptId attempt, JobId job) {
+  Truth& truth = truth_[attempt];
+  if (truth.ran) {
+    findings_.report(
+        fmt::format("the command of attempt {} (job {}) ran twice", attempt.value, job.value));
+  }
+  truth.ran = true;
+  truth.running = true;
+  const auto entry = disk_.attempts.find(attempt);
+  if (entry == disk_.attempts.end() || entry->second.ended) {
+    findings_.report(fmt::format("attempt {} of job {} runs and is {} on disk", attempt.value,
+                                 job.value,
+                                 entry == disk_.attempts.end() ? "not" : "already ended"));
+    return;
+  }
+  const auto [other, alone] = running_.try_emplace(job, attempt);
+  if (!alone && other->second != attempt) {
+    findings_.report(fmt::format("job {} runs in attempts {} and {} at once", job.value,
+                                 other->second.value, attempt.value));
+  }
+  if (++runs_[job] > 1 + disk_.job(job)->spec->retries) {
+    findings_.report(fmt::format("job {} has run {} times with {} retries", job.value, runs_[job],
+                                 disk_.job(job)->spec->retries));
+  }
+}
+
+void RunChecker::run_ended(AttemptId attempt, const Verdict& verdict) {
+  truth_[attempt].running = false;
+  truth_[attempt].recorded = verdict;
+  std::erase_if(running_, [&](const auto& entry) { return entry.second == attempt; });
+}
+
+void RunChecker::run_vanished(AttemptId attempt) {
+  truth_[attempt].running = false;
+  std::erase_if(running_, [&](const auto& entry) { return entry.second == attempt; });
+}
+
+void RunChecker::exit_forgotten(AttemptId attempt) {
+  truth_[attempt].recorded.reset();
+}
+
+void RunChecker::handed(const Transaction& transaction) {
+  // An id whose first owner never became durable comes again; its past is not this one's.
+  for (const AttemptId attempt : transaction.prepare) {
+    unprepared_.erase(attempt);
+  }
+}
+
+void RunChecker::unprepared(AttemptId attempt, const Error& /*error*/) {
+  unprepared_.insert(attempt);
+}
+
+void RunChecker::crashed(bool machine) {
+  power_cut_ = machine;
+}
+
+void RunChecker::restarted(const Snapshot& /*snapshot*/) {
+  // Only now is it known which commits the disk has kept.
+  if (std::exchange(power_cut_, false)) {
+    through_power_cut_.insert(disk_.open.begin(), disk_.open.end());
+  }
+}
+
+void RunChecker::durable(const Changes& changes) {
+  for (const Change& change : changes) {
+    if (const auto* end = std::get_if<change::AttemptEnd>(&change)) {
+      check_end(*end);
+    }
+    if (const auto* update = std::get_if<change::JobUpdate>(&change)) {
+      check_update(*update);
+    }
+    disk_.put(change);
+  }
+}
+
+void RunChecker::check_end(const change::AttemptEnd& end) {
+  const auto entry = disk_.attempts.find(end.id);
+  if (entry == disk_.attempts.end() || entry->second.ended) {
+    findings_.report(fmt::format("attempt {} ended without being open", end.id.value));
+    return;
+  }
+  const Truth truth = truth_[end.id];
+  if (end.revoked) {
+    if (truth.ran) {
+      findings_.report(
+          fmt::format("attempt {} was called off although its command ran", end.id.value));
+    }
+    return;
+  }
+  if (truth.running) {
+    findings_.report(fmt::format("attempt {} was closed while it runs", end.id.value));
+  }
+  if (truth.recorded) {
+    if (end.verdict != *truth.recorded) {
+      findings_.report(fmt::format("attempt {} ended with '{}', its record says '{}'", end.id.value,
+                                   end.verdict.message, truth.recorded->message));
+    }
+    return;
+  }
+  const bool lost = end.verdict.failure == FailureClass::node_lost;
+  const bool excused = truth.ran || through_power_cut_.contains(end.id);
+  if (unprepared_.contains(end.id) && !truth.ran) {
+    if (!lost && end.verdict.failure != FailureClass::cannot_start) {
+      findings_.report(fmt::format("attempt {} had no record and ended with '{}'", end.id.value,
+                                   end.verdict.message));
+    }
+  } else if (!lost || !excused) {
+    findings_.report(fmt::format("attempt {} ended with '{}', which nobody recorded", end.id.value,
+                                 end.verdict.message));
+  }
+}
+
+void RunChecker::check_update(const change::JobUpdate& update) {
+  const Ledger::JobEntry* job = disk_.job(update.id);
+  if (!job) {
+    findings_.report(fmt::format("job {} changed before it was there", update.id.value));
+    return;
+  }
+  const auto complain = [&](const std::string& what) {
+    findings_.report(fmt::format("job {} went from {} to {}: {}", update.id.value,
+                                 to_string(job->state), to_string(update.state), what));
+  };
+  if (is_terminal(job->state)) {
+    complain("it had ended");
+    return;
+  }
+  if (job->kill_requested && !update.kill_requested) {
+    complain("its kill is forgotten");
+  }
+  const Ledger::AttemptEntry* last =
+      job->attempts.empty() ? nullptr : &disk_.attempts.at(job->attempts.back());
+  const bool attempt_open = last && !last->ended;
+  switch (update.state) {
+    case JobState::running:
+      if (job->state == JobState::queued && job->kill_requested) {
+        complain("it was to be killed");
+      }
+      return;
+    case JobState::paused:
+      complain("nobody can pause it");
+      return;
+    case JobState::cancelled:
+      if (job->state != JobState::queued) {
+        complain("only a waiting job can be cancelled");
+      }
+      return;
+    default:
+      break;
+  }
+  if (job->state != JobState::running || attempt_open || !last) {
+    complain("no attempt has just ended");
+    return;
+  }
+  const bool failed = !last->revoked && last->verdict.failure.has_value();
+  const bool killed =
+      last->revoked ? job->kill_requested : last->verdict.killed || (job->kill_requested && failed);
+  const bool used_up = job->charged > job->spec->retries;
+  const JobState expected = killed              ? JobState::killed
+                            : last->revoked     ? JobState::queued
+                            : failed && used_up ? JobState::failed
+                            : failed            ? JobState::queued
+                                                : JobState::succeeded;
+  if (update.state != expected) {
+    complain(fmt::format("{} was due after '{}' with {} of {} retries used", to_string(expected),
+                         last->verdict.message, job->charged, job->spec->retries));
+  }
+  if (!last->revoked && is_terminal(update.state) && update.exit_code != last->verdict.exit_code) {
+    complain("its exit code is not that of its attempt");
+  }
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,74 @@
+#include "sim/ledger.hpp"
+
+#include <algorithm>
+
+namespace berth::sim {
+
+Bytes memory_needed(const Request& request, const Rules& rules, Bytes total) {
+  if (request.gpu_memory || request.min_free_memory) {
+    return std::max(request.gpu_memory.value_or(0), request.min_free_memory.value_or(0));
+  }
+  return rules.min_free_memory.value_or(std::min(8000 * kMiB, total - total / 10));
+}
+
+void Ledger::put(const Change& change) {
+  struct Writer {
+    Ledger& ledger;
+    void operator()(const change::QueuePut& c) { ledger.queues[c.id] = c.spec; }
+    void operator()(const change::ResourcePut& c) { ledger.resources[c.name] = c.total; }
+    void operator()(const change::BatchPut& c) { ledger.batch_limits[c.id] = c.max_concurrent; }
+    void operator()(const change::JobPut& c) {
+      JobEntry& job = ledger.jobs[c.id];
+      job.spec = c.spec;
+      job.batch = c.batch;
+      job.queue = c.queue;
+      job.after = c.after;
+      job.been = {JobState::queued};
+    }
+    void operator()(const change::JobUpdate& c) {
+      JobEntry& job = ledger.jobs[c.id];
+      job.state = c.state;
+      job.been.insert(c.state);
+      job.kill_requested = c.kill_requested;
+      job.exit_code = c.exit_code;
+      job.failure = c.failure;
+    }
+    void operator()(const change::AttemptPut& c) {
+      ledger.attempts[c.id] = {c.job, c.gpus, c.gpu_memory, false, false, {}};
+      ledger.jobs[c.job].attempts.push_back(c.id);
+      ledger.open.insert(c.id);
+    }
+    void operator()(const change::AttemptEnd& c) {
+      AttemptEntry& attempt = ledger.attempts[c.id];
+      attempt.ended = true;
+      attempt.revoked = c.revoked;
+      attempt.verdict = c.verdict;
+      ledger.open.erase(c.id);
+      ledger.jobs[attempt.job].charged += c.revoked ? 0 : 1;
+    }
+    void operator()(const change::ClientKey&) {}
+    void operator()(const change::History&) {}
+  };
+  std::visit(Writer{*this}, change);
+}
+
+const Ledger::JobEntry* Ledger::job(JobId id) const {
+  const auto it = jobs.find(id);
+  return it == jobs.end() ? nullptr : &it->second;
+}
+
+bool Ledger::dependencies_met(const JobEntry& entry) const {
+  return std::ranges::all_of(entry.after, [this](JobId id) {
+    const JobEntry* other = job(id);
+    return other && other->state == JobState::succeeded;
+  });
+}
+
+bool Ledger::dependency_failed(const JobEntry& entry) const {
+  return std::ranges::any_of(entry.after, [this](JobId id) {
+    const JobEntry* other = job(id);
+    return other && is_terminal(other->state) && other->state != JobState::succeeded;
+  });
+}
+
+}  // namespace berth::sim

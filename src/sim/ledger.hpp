@@ -1,0 +1,79 @@
+#pragma once
+// What the changes handed to the store say, kept by the checkers for themselves.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/change.hpp"
+
+namespace berth::sim {
+
+/// What the simulated machine is like; fixed for a whole run.
+struct Setup {
+  Rules rules;
+  HostCapacity host;
+  std::vector<Bytes> cards;
+};
+
+/// What must be free on a card of `total` for the job, by the rules.
+[[nodiscard]] Bytes memory_needed(const Request& request, const Rules& rules, Bytes total);
+
+struct Ledger {
+  struct JobEntry {
+    std::shared_ptr<const JobSpec> spec;
+    BatchId batch;
+    QueueId queue;
+    std::vector<JobId> after;
+    JobState state = JobState::queued;
+    bool kill_requested = false;
+    std::optional<std::int32_t> exit_code;
+    std::optional<FailureClass> failure;
+    std::set<JobState> been;    ///< every state it was ever in
+    std::uint32_t charged = 0;  ///< attempts that ended and were not revoked
+    std::vector<AttemptId> attempts;
+  };
+  struct AttemptEntry {
+    JobId job;
+    std::vector<std::string> gpus;
+    Bytes memory = 0;  ///< 0: whole cards
+    bool ended = false;
+    bool revoked = false;
+    Verdict verdict;
+  };
+
+  void put(const Change& change);
+
+  [[nodiscard]] const JobEntry* job(JobId id) const;
+  /// All it follows have succeeded.
+  [[nodiscard]] bool dependencies_met(const JobEntry& job) const;
+  /// Something it follows has ended otherwise.
+  [[nodiscard]] bool dependency_failed(const JobEntry& job) const;
+
+  std::map<JobId, JobEntry> jobs;
+  std::map<AttemptId, AttemptEntry> attempts;
+  std::set<AttemptId> open;
+  std::map<QueueId, QueueSpec> queues;
+  std::map<BatchId, std::uint32_t> batch_limits;
+  std::map<std::string, std::uint64_t> resources;
+};
+
+/// Takes down the first thing that went wrong; what follows is usually its consequence.
+class Findings {
+ public:
+  void report(std::string sentence) {
+    if (!first_) {
+      first_ = std::move(sentence);
+    }
+  }
+  [[nodiscard]] const std::optional<std::string>& first() const { return first_; }
+
+ private:
+  std::optional<std::string> first_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,161 @@
+#include "sim/sim_store.hpp"
+
+#include <set>
+
+#include "base/assert.hpp"
+
+namespace berth::sim {
+
+SimStore::SimStore(Timeline& timeline, Random random, Observer& observer,
+                   std::function<Status(AttemptId)> prepare)
+    : timeline_(timeline), random_(random), observer_(observer), prepare_(std::move(prepare)) {}
+
+void SimStore::commit(Transaction transaction, std::function<void(CommitOutcome)> done) {
+  BERTH_ASSERT(!in_flight_);
+  observer_.handed(transaction);
+  in_flight_ = InFlight{std::move(transaction), std::move(done), {}};
+  // Three moments, so that a crash can fall between any two of them.
+  timeline_.after(random_.millis(0, 3), Timeline::Of::daemon, [this] { make_records(); });
+}
+
+void SimStore::make_records() {
+  for (const AttemptId attempt : in_flight_->transaction.prepare) {
+    Status made = disk_ == Disk::full && random_.percent(70)
+                      ? fail(ErrorCode::no_space, "no room for the attempt's record")
+                      : prepare_(attempt);
+    if (!made) {
+      observer_.unprepared(attempt, made.error());
+      in_flight_->outcome.unprepared.emplace_back(attempt, std::move(made.error()));
+    }
+  }
+  in_flight_->writing = true;
+  const Millis fsync = random_.percent(5) ? random_.millis(100, 3'000) : random_.millis(1, 20);
+  timeline_.after(fsync, Timeline::Of::daemon, [this] { write(); });
+}
+
+void SimStore::write() {
+  const bool full = disk_ == Disk::full && random_.percent(10);
+  if (std::exchange(fail_next_, false) || full) {
+    in_flight_->outcome.status =
+        fail(full ? ErrorCode::no_space : ErrorCode::io, "the database could not be written");
+    observer_.commit_failed(in_flight_->outcome.status.error());
+  } else {
+    for (const Change& change : in_flight_->transaction.changes) {
+      put(change);
+    }
+    in_flight_->written = true;
+    observer_.durable(in_flight_->transaction.changes);
+    in_flight_->outcome.low_space = disk_ != Disk::roomy;
+    in_flight_->outcome.space_detail = disk_ == Disk::roomy ? "" : "the disk is nearly full";
+  }
+  timeline_.after(random_.millis(0, 3), Timeline::Of::daemon, [this] { finish(); });
+}
+
+void SimStore::finish() {
+  InFlight finished = std::move(*in_flight_);
+  in_flight_.reset();
+  finished.done(std::move(finished.outcome));
+}
+
+void SimStore::daemon_died() {
+  if (!in_flight_) {
+    return;
+  }
+  // Records come first: before they are made, nothing of the transaction can be on disk.
+  if (in_flight_->writing && !in_flight_->written && in_flight_->outcome.status &&
+      random_.percent(50)) {
+    for (const Change& change : in_flight_->transaction.changes) {
+      put(change);
+    }
+    observer_.durable(in_flight_->transaction.changes);
+  }
+  in_flight_.reset();
+}
+
+std::optional<change::ClientKey> SimStore::find_key(const std::string& key, std::uint32_t owner) {
+  const auto it = keys_.find({key, owner});
+  return it == keys_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::optional<JobState> SimStore::find_job_state(JobId id) {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() ? std::nullopt : std::optional(it->second.now.state);
+}
+
+std::shared_ptr<const JobSpec> SimStore::spec(JobId id) const {
+  return jobs_.at(id).put.spec;
+}
+
+void SimStore::put(const Change& change) {
+  struct Writer {
+    SimStore& store;
+    void operator()(const change::QueuePut& c) { store.queues_[c.id] = c.spec; }
+    void operator()(const change::ResourcePut& c) { store.resources_[c.name] = c.total; }
+    void operator()(const change::BatchPut& c) { store.batches_[c.id] = c; }
+    void operator()(const change::JobPut& c) {
+      JobRow row{c, {}};
+      row.now.id = c.id;
+      store.jobs_.insert_or_assign(c.id, std::move(row));
+    }
+    void operator()(const change::JobUpdate& c) { store.jobs_.at(c.id).now = c; }
+    void operator()(const change::AttemptPut& c) {
+      store.attempts_.insert_or_assign(c.id, AttemptRow{c, store.boot_id_, false});
+    }
+    void operator()(const change::AttemptEnd& c) { store.attempts_.at(c.id).ended = true; }
+    void operator()(const change::ClientKey& c) { store.keys_[{c.key, c.owner}] = c; }
+    void operator()(const change::History&) {}
+  };
+  std::visit(Writer{*this}, change);
+}
+
+Snapshot SimStore::snapshot() const {
+  Snapshot result;
+  result.resources = resources_;
+  for (const auto& [id, spec] : queues_) {
+    result.queues.emplace_back(id, spec);
+  }
+  std::set<BatchId> live_batches;
+  for (const auto& [id, row] : jobs_) {
+    if (is_terminal(row.now.state)) {
+      continue;
+    }
+    live_batches.insert(row.put.batch);
+    Snapshot::LiveJob live;
+    live.id = id;
+    live.batch = row.put.batch;
+    live.queue = row.put.queue;
+    live.owner = row.put.owner;
+    live.priority = row.put.spec->priority;
+    live.request = row.put.spec->request;
+    for (const JobId dependency : row.put.after) {
+      if (jobs_.at(dependency).now.state != JobState::succeeded) {
+        live.after.push_back(dependency);
+      }
+    }
+    live.retries = row.put.spec->retries;
+    live.retries_used = row.now.retries_used;
+    live.attempts = row.now.attempts;
+    live.state = row.now.state;
+    live.kill_requested = row.now.kill_requested;
+    result.jobs.push_back(std::move(live));
+  }
+  for (const auto& [id, batch] : batches_) {
+    if (live_batches.contains(id)) {
+      result.batches.push_back({id, batch.name, batch.max_concurrent});
+    }
+  }
+  for (const auto& [id, row] : attempts_) {
+    if (!row.ended) {
+      result.attempts.push_back(
+          {id, row.put.job, row.put.number, row.put.gpus, row.put.gpu_memory, row.boot_id});
+    }
+  }
+  // Nothing is ever deleted here, so the highest id present is the highest ever issued.
+  result.last_job = jobs_.empty() ? JobId{} : jobs_.rbegin()->first;
+  result.last_attempt = attempts_.empty() ? AttemptId{} : attempts_.rbegin()->first;
+  result.last_batch = batches_.empty() ? BatchId{} : batches_.rbegin()->first;
+  result.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
+  return result;
+}
+
+}  // namespace berth::sim

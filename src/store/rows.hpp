@@ -1,0 +1,97 @@
+#pragma once
+// What can be read back of the store, as values. Shared by the SQLite reader and the in-memory
+// twin.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/event.hpp"
+#include "core/job.hpp"
+
+namespace berth {
+
+inline constexpr std::size_t kJobStates = 7;
+/// Number of jobs in each state, indexed by JobState.
+using StateCounts = std::array<std::uint64_t, kJobStates>;
+
+struct JobRow {
+  JobId id;
+  std::string name;
+  JobState state = JobState::queued;
+  QueueId queue_id;
+  std::string queue;
+  std::int32_t priority = 5;
+  BatchId batch;
+  std::uint32_t owner = 0;
+  Request request;
+  std::vector<JobId> after;  ///< all dependencies, ascending
+  Millis submitted{0};
+  std::optional<Millis> started;  ///< of the latest attempt
+  std::optional<Millis> ended;    ///< set while the job is in a final state
+  std::uint32_t attempts = 0;
+  std::uint32_t retries = 0;
+  std::uint32_t retries_used = 0;
+  std::optional<std::int32_t> exit_code;
+  std::optional<FailureClass> failure;
+  std::string message;
+  bool kill_requested = false;
+  std::string log;  ///< the path the user named; empty: berth names one
+  AttemptId last_attempt;
+  std::vector<std::string> gpus;  ///< of the last attempt
+  std::vector<std::uint32_t> gpu_indices;
+
+  friend bool operator==(const JobRow&, const JobRow&) = default;
+};
+
+struct AttemptRow {
+  AttemptId id;
+  JobId job;
+  std::uint32_t number = 1;
+  std::vector<std::string> gpus;
+  std::vector<std::uint32_t> gpu_indices;
+  Bytes gpu_memory = 0;
+  std::string boot_id;
+  Millis started{0};
+  std::optional<Millis> ended;  ///< none: still open
+  bool revoked = false;
+  Verdict verdict;
+
+  friend bool operator==(const AttemptRow&, const AttemptRow&) = default;
+};
+
+struct HistoryRow {
+  std::uint64_t seq = 0;  ///< ascending, never reused
+  std::string kind;
+  JobId job;
+  AttemptId attempt;
+  BatchId batch;
+  std::string detail;
+  Millis wall{0};
+
+  friend bool operator==(const HistoryRow&, const HistoryRow&) = default;
+};
+
+struct BatchRow {
+  BatchId id;
+  std::string name;
+  std::uint32_t owner = 0;
+  std::uint32_t max_concurrent = 0;
+  std::uint64_t jobs = 0;
+  Millis submitted{0};
+  StateCounts counts{};
+
+  friend bool operator==(const BatchRow&, const BatchRow&) = default;
+};
+
+struct QueueRow {
+  QueueId id;
+  QueueSpec spec;
+
+  friend bool operator==(const QueueRow&, const QueueRow&) = default;
+};
+
+}  // namespace berth

@@ -1,0 +1,304 @@
+#include "store/writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "store/encode.hpp"
+#include "store/rows.hpp"
+
+namespace berth {
+namespace {
+
+// These numbers are on disk.
+static_assert(static_cast<int>(JobState::queued) == 0 && static_cast<int>(JobState::running) == 1 &&
+              static_cast<int>(JobState::paused) == 2 &&
+              static_cast<int>(JobState::succeeded) == 3 &&
+              static_cast<int>(JobState::failed) == 4 && static_cast<int>(JobState::killed) == 5 &&
+              static_cast<int>(JobState::cancelled) == 6);
+static_assert(static_cast<int>(FailureClass::exit) == 0 &&
+              static_cast<int>(FailureClass::preempted) == 7);
+static_assert(kJobStates <= 8, "a batch and a state share one key");
+
+std::uint64_t hash_of(std::string_view bytes) {  // FNV-1a; equality is decided by the bytes
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  }
+  return hash;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TransactionWriter>> TransactionWriter::open(Db& db, std::string boot_id) {
+  std::unique_ptr<TransactionWriter> writer(new TransactionWriter(db, std::move(boot_id)));
+  TRY(writer->prepare_statements());
+  TRY_ASSIGN(const auto seq, db.integer("SELECT coalesce(max(seq), 0) FROM history"));
+  writer->last_seq_ = writer->committed_seq_ = static_cast<std::uint64_t>(seq);
+  TRY_ASSIGN(Stmt counters, db.prepare("SELECT what, n FROM counters WHERE batch=0 AND what>=16"));
+  while (true) {
+    TRY_ASSIGN(const bool row, counters.step());
+    if (!row) {
+      break;
+    }
+    const auto index = static_cast<std::size_t>(counters.integer(0) - 16);
+    if (index < kCounters) {
+      writer->committed_[index] = static_cast<std::uint64_t>(counters.integer(1));
+    }
+  }
+  writer->highest_ = writer->committed_;
+  return writer;
+}
+
+Status TransactionWriter::prepare_statements() {
+  const std::pair<Stmt*, const char*> statements[] = {
+      {&begin_, "BEGIN IMMEDIATE"},
+      {&commit_, "COMMIT"},
+      {&put_queue_,
+       "INSERT INTO queues VALUES(?1,?2,?3) ON CONFLICT(id) DO UPDATE SET name=?2, running_max=?3"},
+      {&put_resource_, "INSERT INTO resources VALUES(?1,?2) ON CONFLICT DO UPDATE SET total=?2"},
+      {&put_batch_,
+       "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET name=?2,"
+       " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6"},
+      {&put_job_,
+       "INSERT INTO jobs VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10)"},
+      {&put_payload_, "INSERT INTO payloads VALUES(?1,?2,?3,?4)"},
+      {&put_dependency_, "INSERT OR IGNORE INTO dependencies VALUES(?1,?2)"},
+      {&job_state_, "SELECT state, batch FROM jobs WHERE id=?1"},
+      {&update_job_,
+       "UPDATE jobs SET state=?2, attempts=?3, retries_used=?4, kill_requested=?5,"
+       " started=coalesce(?6,started), ended=?7, exit_code=coalesce(?8,exit_code),"
+       " failure=coalesce(?9,failure), message=coalesce(?10,message) WHERE id=?1"},
+      {&put_attempt_,
+       "INSERT INTO attempts(id,job,number,boot,gpu_memory,started,gpus)"
+       " VALUES(?1,?2,?3,?4,?5,?6,?7)"},
+      {&end_attempt_,
+       "UPDATE attempts SET ended=?2, revoked=?3, killed=?4, failure=?5, exit_code=?6, signal=?7,"
+       " user_time=?8, system_time=?9, max_rss=?10, peak_memory=?11, leftover=?12,"
+       " verdict_wall=?13, message=?14 WHERE id=?1 RETURNING id"},
+      {&put_key_, "INSERT INTO client_keys VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO NOTHING"},
+      {&put_history_, "INSERT INTO history VALUES(?1,?2,?3,?4,?5,?6,?7)"},
+      {&find_environment_, "SELECT id, data FROM environments WHERE hash=?1"},
+      {&put_environment_, "INSERT INTO environments(hash,data) VALUES(?1,?2) RETURNING id"},
+      {&find_boot_, "SELECT id FROM boots WHERE boot_id=?1"},
+      {&put_boot_, "INSERT INTO boots(boot_id) VALUES(?1) RETURNING id"},
+      {&add_counter_,
+       "INSERT INTO counters VALUES(?1,?2,?3) ON CONFLICT DO UPDATE SET n=n+excluded.n"},
+      {&raise_counter_,
+       "INSERT INTO counters VALUES(0,?1,?2) ON CONFLICT DO UPDATE SET n=max(n,excluded.n)"},
+  };
+  for (const auto& [stmt, sql] : statements) {
+    TRY_ASSIGN(*stmt, db_.prepare(sql));
+  }
+  return {};
+}
+
+Status TransactionWriter::write(const Changes& changes) {
+  TRY(begin_.run());
+  Status status = apply_all(changes);
+  if (status) {
+    status = commit_.run();
+  }
+  if (!status) {
+    db_.rollback();
+    forget_transaction();
+    return status;
+  }
+  committed_ = highest_;
+  committed_seq_ = last_seq_;
+  deltas_.clear();
+  return {};
+}
+
+Status TransactionWriter::apply_all(const Changes& changes) {
+  for (const Change& change : changes) {
+    TRY(std::visit([this](const auto& c) { return apply(c); }, change));
+  }
+  return flush_counters();
+}
+
+void TransactionWriter::forget_transaction() {
+  deltas_.clear();
+  highest_ = committed_;
+  last_seq_ = committed_seq_;
+  boot_row_ = 0;
+  environments_ = {};
+}
+
+Status TransactionWriter::apply(const change::QueuePut& put) {
+  grow(Counter::last_queue, put.id.value);
+  return put_queue_.run(put.id, put.spec.name, put.spec.limit);
+}
+
+Status TransactionWriter::apply(const change::ResourcePut& put) {
+  return put_resource_.run(put.name, put.total);
+}
+
+Status TransactionWriter::apply(const change::BatchPut& put) {
+  grow(Counter::last_batch, put.id.value);
+  return put_batch_.run(put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall);
+}
+
+Status TransactionWriter::apply(const change::JobPut& put) {
+  const JobSpec& spec = *put.spec;
+  grow(Counter::last_job, put.id.value);
+  count(put.batch, JobState::queued, 1);
+  buffer_.clear();
+  encode_request(spec.request, buffer_);
+  TRY(put_job_.run(put.id, put.batch, put.queue, put.owner, spec.priority, put.after.size(),
+                   spec.retries, put.wall, spec.name, Blob{buffer_}));
+  TRY_ASSIGN(const auto environment, environment_row(spec.payload.environment));
+  buffer_.clear();
+  encode_payload(spec.payload, buffer_);
+  TRY(put_payload_.run(put.id, environment, spec.payload.log, Blob{buffer_}));
+  for (const JobId after : put.after) {
+    TRY(put_dependency_.run(put.id, after));
+  }
+  return {};
+}
+
+Status TransactionWriter::apply(const change::JobUpdate& update) {
+  job_state_.bind(update.id);
+  TRY_ASSIGN(const bool known, job_state_.step());
+  if (!known) {
+    return fail(ErrorCode::corrupt, fmt::format("job {} is not in the store", update.id.value));
+  }
+  const auto before = job_state_.get<JobState>(0);
+  const auto batch = job_state_.get<BatchId>(1);
+  job_state_.reset();
+  if (before != update.state) {
+    count(batch, before, -1);
+    count(batch, update.state, 1);
+  }
+  std::optional<Millis> started;
+  std::optional<Millis> ended;
+  std::optional<std::string_view> message;
+  if (update.state == JobState::running && before == JobState::queued) {
+    started = update.wall;
+  }
+  if (is_terminal(update.state)) {
+    ended = update.wall;
+  }
+  if (!update.message.empty()) {
+    message = update.message;
+  }
+  return update_job_.run(update.id, update.state, update.attempts, update.retries_used,
+                         update.kill_requested, started, ended, update.exit_code, update.failure,
+                         message);
+}
+
+Status TransactionWriter::apply(const change::AttemptPut& put) {
+  grow(Counter::last_attempt, put.id.value);
+  TRY_ASSIGN(const auto boot, boot_row());
+  buffer_.clear();
+  encode_gpus(put.gpus, put.gpu_indices, buffer_);
+  return put_attempt_.run(put.id, put.job, put.number, boot, put.gpu_memory, put.wall,
+                          Blob{buffer_});
+}
+
+Status TransactionWriter::apply(const change::AttemptEnd& end) {
+  const Verdict& v = end.verdict;
+  end_attempt_.bind(end.id, end.wall, end.revoked, v.killed, v.failure, v.exit_code, v.signal,
+                    v.user_time, v.system_time, v.max_rss, v.peak_memory, v.leftover, v.ended_wall,
+                    v.message);
+  TRY_ASSIGN(const bool known, end_attempt_.step());
+  if (!known) {
+    return fail(ErrorCode::corrupt, fmt::format("attempt {} is not in the store", end.id.value));
+  }
+  end_attempt_.reset();
+  return {};
+}
+
+Status TransactionWriter::apply(const change::ClientKey& key) {
+  return put_key_.run(key.owner, key.key, key.batch, key.first, key.count);
+}
+
+Status TransactionWriter::apply(const change::History& line) {
+  return put_history_.run(++last_seq_, line.kind, line.job, line.attempt, line.batch, line.wall,
+                          line.detail);
+}
+
+Status TransactionWriter::flush_counters() {
+  for (const auto& [key, delta] : deltas_) {
+    if (delta != 0) {
+      TRY(add_counter_.run(key / 8, key % 8, delta));
+    }
+  }
+  for (std::size_t i = 0; i < kCounters; ++i) {
+    if (highest_[i] > committed_[i]) {
+      TRY(raise_counter_.run(i + 16, highest_[i]));
+    }
+  }
+  return {};
+}
+
+Result<std::int64_t> TransactionWriter::environment_row(
+    const std::shared_ptr<const Environment>& environment) {
+  // The jobs of a batch share one; the cache holds it, so the address cannot come back as another.
+  if (environment != nullptr && environments_[last_cached_].pointer == environment) {
+    return environments_[last_cached_].row;
+  }
+  buffer2_.clear();
+  encode_environment(environment != nullptr ? *environment : Environment{}, buffer2_);
+  for (std::size_t i = 0; i < environments_.size(); ++i) {
+    if (environments_[i].row != 0 && environments_[i].bytes == buffer2_) {
+      environments_[i].pointer = environment;
+      last_cached_ = i;
+      return environments_[i].row;
+    }
+  }
+  const std::uint64_t hash = hash_of(buffer2_);
+  std::int64_t row = 0;
+  find_environment_.bind(hash);
+  while (row == 0) {
+    TRY_ASSIGN(const bool found, find_environment_.step());
+    if (!found) {
+      break;
+    }
+    if (find_environment_.bytes(1) == buffer2_) {
+      row = find_environment_.integer(0);
+    }
+  }
+  find_environment_.reset();
+  if (row == 0) {
+    put_environment_.bind(hash, Blob{buffer2_});
+    TRY_ASSIGN([[maybe_unused]] const bool inserted, put_environment_.step());
+    row = put_environment_.integer(0);
+    put_environment_.reset();
+  }
+  environments_[next_cached_] = {environment, buffer2_, row};
+  last_cached_ = next_cached_;
+  next_cached_ = (next_cached_ + 1) % environments_.size();
+  return row;
+}
+
+Result<std::int64_t> TransactionWriter::boot_row() {
+  if (boot_row_ == 0) {
+    find_boot_.bind(boot_id_);
+    TRY_ASSIGN(const bool found, find_boot_.step());
+    Stmt& source = found ? find_boot_ : put_boot_;
+    if (!found) {
+      put_boot_.bind(boot_id_);
+      TRY_ASSIGN([[maybe_unused]] const bool inserted, put_boot_.step());
+    }
+    boot_row_ = source.integer(0);
+    source.reset();
+  }
+  return boot_row_;
+}
+
+void TransactionWriter::count(BatchId batch, JobState state, std::int64_t delta) {
+  const auto what = static_cast<std::uint64_t>(state);
+  deltas_[what] += delta;
+  if (batch) {
+    deltas_[batch.value * 8 + what] += delta;
+  }
+}
+
+void TransactionWriter::grow(Counter counter, std::uint64_t value) {
+  auto& highest = highest_[static_cast<std::size_t>(counter) - 16];
+  highest = std::max(highest, value);
+}
+
+}  // namespace berth

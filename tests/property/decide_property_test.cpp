@@ -1,0 +1,271 @@
+// What holds of every history, whatever happens in it.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <rapidcheck/gtest.h>  // needs the one above
+
+#include "core/decide.hpp"
+#include "core/reason.hpp"
+#include "property/history.hpp"
+#include "unit/core/builders.hpp"
+#include "unit/core/invariants.hpp"
+
+namespace berth::testing {
+namespace {
+
+History any_history() {
+  return *rc::gen::scale(2.0, rc::gen::arbitrary<History>());
+}
+
+Rules any_rules() {
+  Rules rules;
+  rules.max_concurrent = *rc::gen::element(0U, 0U, 1U, 4U);
+  rules.memory_margin = *rc::gen::element(Bytes{0}, kGiB);
+  return rules;
+}
+
+/// Plays a history with a decision after every event. `before` sees each decision before it is
+/// applied, `after` the State afterwards.
+template <class Before, class After>
+void play(Player& player, const History& history, Before before, After after) {
+  for (const Op& op : history) {
+    player.play(op);
+    const Decision decision = decide(player.state, player.now);
+    before(decision);
+    player.apply(decision);
+    after();
+  }
+}
+
+constexpr auto kNothing = [](auto&&...) {};
+
+void expect_none(const std::string& broken) {
+  if (!broken.empty()) {
+    RC_FAIL(broken);
+  }
+}
+
+std::vector<const Job*> ready_jobs_in_order(const State& state) {
+  std::vector<const Job*> jobs;
+  for (const auto& [id, job] : state.jobs) {
+    if (job.state == JobState::queued && job.waiting_for == 0) {
+      jobs.push_back(&job);
+    }
+  }
+  std::ranges::sort(jobs, {}, [](const Job* job) { return job->order(); });
+  return jobs;
+}
+
+/// The policy in its plainest form: walk the whole backlog in order.
+std::vector<Placement> decide_by_walking(const State& state, Now now) {
+  std::vector<Placement> start;
+  if (state.low_space) {
+    return start;
+  }
+  Room room(state, now);
+  std::map<QueueId, std::uint32_t> in_queue;
+  std::map<BatchId, std::uint32_t> in_batch;
+  std::set<QueueId> visited;
+  for (const Job* job : ready_jobs_in_order(state)) {
+    const Queue& queue = state.queues.at(job->queue);
+    const bool first_of_queue = visited.insert(job->queue).second;
+    const auto batch = state.batches.find(job->batch);
+    const std::uint32_t batch_limit =
+        batch == state.batches.end() ? 0 : batch->second.max_concurrent;
+    if ((state.rules.max_concurrent != 0 &&
+         state.running + start.size() >= state.rules.max_concurrent) ||
+        (queue.limit != 0 && queue.running + in_queue[job->queue] >= queue.limit) ||
+        (queue.limit == 1 && !first_of_queue) ||
+        (batch_limit != 0 && batch->second.running + in_batch[job->batch] >= batch_limit)) {
+      continue;
+    }
+    if (const auto gpus = room.place(state.request(*job))) {
+      room.take(state.request(*job), *gpus, job->id);
+      ++in_queue[job->queue];
+      ++in_batch[job->batch];
+      start.push_back({job->id, *gpus});
+    }
+  }
+  return start;
+}
+
+RC_GTEST_PROP(DecideProps, never_promises_a_card_twice_or_beyond_its_memory, ()) {
+  Player player(Limits::changing, any_rules());
+  play(player, any_history(), kNothing, [&] { expect_none(broken_claim(player.state)); });
+}
+
+RC_GTEST_PROP(DecideProps, counters_equal_their_recomputation, ()) {
+  Player player(Limits::changing, any_rules());
+  play(player, any_history(), kNothing, [&] { expect_none(broken_counter(player.state)); });
+}
+
+RC_GTEST_PROP(DecideProps, the_ready_index_equals_its_recomputation, ()) {
+  Player player(Limits::changing, any_rules());
+  play(
+      player, any_history(), [&](auto&&) { expect_none(broken_index(player.state)); },
+      [&] { expect_none(broken_index(player.state)); });
+}
+
+RC_GTEST_PROP(DecideProps, limits_hold_while_nobody_changes_them, ()) {
+  Player player(Limits::fixed, any_rules());
+  play(player, any_history(), kNothing, [&] { expect_none(broken_limit(player.state)); });
+}
+
+RC_GTEST_PROP(DecideProps, serial_queues_start_their_first_job, ()) {
+  Player player(Limits::changing);
+  const auto check = [&player](const Decision& decision) {
+    for (const Placement& placement : decision.start) {
+      const Job& job = *player.state.job(placement.job);
+      if (player.state.queues.at(job.queue).limit != 1) {
+        continue;
+      }
+      for (const Job* other : ready_jobs_in_order(player.state)) {
+        RC_ASSERT((other->queue != job.queue || !(other->order() < job.order())));
+      }
+    }
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, the_index_finds_what_walking_the_backlog_finds, ()) {
+  Player player(Limits::changing, any_rules());
+  const auto check = [&player](const Decision& decision) {
+    // Looking only at what changed must miss nothing, and order must be the backlog's.
+    RC_ASSERT(decision.start == decide_by_walking(player.state, player.now));
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, equal_states_give_equal_decisions, ()) {
+  Player player(Limits::changing, any_rules());
+  const auto check = [&player](const Decision& decision) {
+    const State copy = player.state;
+    const Decision again = decide(copy, player.now);
+    RC_ASSERT(again.start == decision.start);
+    RC_ASSERT(again.want_sample == decision.want_sample);
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, deciding_again_right_away_starts_nothing, ()) {
+  Player player(Limits::changing, any_rules());
+  play(player, any_history(), kNothing, [&player] {
+    State again = player.state;
+    again.recheck_all = true;
+    RC_ASSERT(decide(again, player.now).start.empty());
+  });
+}
+
+RC_GTEST_PROP(DecideProps, every_waiting_job_has_a_reason_and_none_is_due, ()) {
+  Player player(Limits::changing, any_rules());
+  play(player, any_history(), kNothing, [&player] {
+    for (const auto& [id, job] : player.state.jobs) {
+      const auto reasons = explain(player.state, job, player.now);
+      RC_ASSERT(reasons.empty() == (job.state != JobState::queued));
+      for (const Reason& reason : reasons) {
+        RC_ASSERT(reason.kind != Reason::Kind::due);
+        RC_ASSERT(!reason.text.empty());
+      }
+    }
+  });
+}
+
+RC_GTEST_PROP(DecideProps, what_starts_first_had_no_reason_to_wait, ()) {
+  Player player(Limits::changing, any_rules());
+  const auto check = [&player](const Decision& decision) {
+    if (!decision.start.empty()) {
+      const Job& job = *player.state.job(decision.start.front().job);
+      const auto reasons = explain(player.state, job, player.now);
+      RC_ASSERT(reasons.size() == 1U);
+      RC_ASSERT(reasons.front().kind == Reason::Kind::due);
+    }
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, the_only_free_card_goes_to_the_first_job_that_fits_it, ()) {
+  State state;
+  Step step;
+  const Now now{Millis{1000}, Millis{0}};
+  const Bytes total = 24 * kGiB;
+  const std::size_t free_card = *rc::gen::inRange<std::size_t>(0, 4);
+  GpuSample sample;
+  sample.begun_mono = now.mono;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    auto card = a_gpu(i);
+    if (i != free_card) {
+      card.utilization(90).with(a_stranger().memory(20 * kGiB));
+    }
+    sample.gpus.push_back(card);
+  }
+  RC_ASSERT(apply(state, event::Sampled{sample}, now, step).has_value());
+  event::Submit submit;
+  submit.jobs.resize(*rc::gen::inRange<std::size_t>(1, 30), a_job());
+  for (JobSpec& job : submit.jobs) {
+    job.priority = *rc::gen::inRange(0, 4);
+    job.request.gpus.min = job.request.gpus.max = *rc::gen::inRange(1U, 4U);
+    if (*rc::gen::arbitrary<bool>()) {
+      job.request.gpu_memory = *rc::gen::inRange<Bytes>(1, 40) * kGiB;
+    }
+  }
+  const auto fits = [&](const JobSpec& job) {
+    return job.request.gpus.min == 1 && job.request.gpu_memory.value_or(0) <= total;
+  };
+  std::optional<OrderKey> expected;
+  for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
+    const OrderKey key{submit.jobs[i].priority, JobId{i + 1}};
+    if (fits(submit.jobs[i]) && (!expected || key < *expected)) {
+      expected = key;
+    }
+  }
+  RC_ASSERT(apply(state, submit, now, step).has_value());
+  const Decision decision = decide(state, now);
+  RC_ASSERT(decision.start.empty() == !expected);
+  if (expected) {
+    RC_ASSERT(decision.start.front().job == expected->job);
+    RC_ASSERT(decision.start.front().gpus == std::vector{free_card});
+  }
+}
+
+RC_GTEST_PROP(DecideProps, a_job_is_alive_or_has_ended_but_never_lost, ()) {
+  Player player(Limits::changing, any_rules());
+  play(player, any_history(), kNothing, [&player] {
+    for (std::uint64_t id = 1; id <= player.state.last_job.value; ++id) {
+      const Job* job = player.state.job(JobId{id});
+      const JobState stored = player.ledger.job(JobId{id}).state;
+      RC_ASSERT(is_terminal(stored) == (job == nullptr));
+      RC_ASSERT((job == nullptr || job->state == stored));  // captured, || would not stop early
+    }
+  });
+}
+
+RC_GTEST_PROP(RestoreProps, a_restart_finds_what_was_there, ()) {
+  Player player(Limits::changing, any_rules());
+  const auto history = any_history();
+  play(player, history, kNothing, kNothing);
+  Player again = player;
+  again.state = restore(player.ledger.snapshot(), player.state.rules, player.state.host);
+  expect_none(broken_invariant(again.state));
+  // What lives in memory only, the sight of the cards and of the disk, is made equal first.
+  player.settle();
+  again.settle();
+  RC_ASSERT(fingerprint(again.state) == fingerprint(player.state));
+  for (const Op& op : any_history()) {
+    player.play(op);
+    again.play(op);
+    const Decision live = decide(player.state, player.now);
+    RC_ASSERT(decide(again.state, again.now).start == live.start);
+    player.apply(live);
+    again.apply(live);
+    RC_ASSERT(fingerprint(again.state) == fingerprint(player.state));
+  }
+}
+
+}  // namespace
+}  // namespace berth::testing

@@ -1,0 +1,428 @@
+// The server and the client over a real socket. The server runs on a thread of its own; handlers
+// run there, so what they record is read only after the server has been joined.
+#include "api/http.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "api/socket.hpp"
+
+namespace berth {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+namespace fs = std::filesystem;
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string name = (fs::temp_directory_path() / "berth-http-XXXXXX").native();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TempDir() { fs::remove_all(path_); }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+class RunningServer {
+ public:
+  RunningServer(const std::string& path, HttpHandler handler, HttpLimits limits = {}) {
+    auto server = HttpServer::listen(io_, path, std::move(handler), limits);
+    EXPECT_TRUE(server.has_value()) << (server ? "" : server.error().message);
+    server_ = std::move(*server);
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~RunningServer() { join(); }
+  RunningServer(const RunningServer&) = delete;
+  RunningServer& operator=(const RunningServer&) = delete;
+
+  /// Runs `action` on the server's thread.
+  template <class F>
+  auto on_thread(F action) {
+    std::promise<decltype(action())> promise;
+    boost::asio::post(io_, [&] {
+      if constexpr (std::is_void_v<decltype(action())>) {
+        action();
+        promise.set_value();
+      } else {
+        promise.set_value(action());
+      }
+    });
+    return promise.get_future().get();
+  }
+  void stop() {
+    on_thread([&] { server_->stop(); });
+  }
+  std::size_t connections() {
+    return on_thread([&] { return server_->connections(); });
+  }
+  void join() {
+    if (thread_.joinable()) {
+      boost::asio::post(io_, [&] {
+        server_.reset();
+        guard_.reset();
+        io_.stop();
+      });
+      thread_.join();
+    }
+  }
+  boost::asio::io_context& io() { return io_; }
+
+ private:
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_{
+      io_.get_executor()};
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+};
+
+HttpHandler echo() {
+  return [](HttpRequest request, Respond respond) {
+    std::string body = request.method + " " + request.path;
+    for (const auto& [name, value] : request.query) {
+      body += " " + name + "=" + value;
+    }
+    HttpResponse response;
+    response.body = body + "\n" + request.body;
+    respond(std::move(response));
+  };
+}
+
+HttpClient connect(const std::string& path) {
+  auto client = HttpClient::connect(path);
+  EXPECT_TRUE(client.has_value()) << (client ? "" : client.error().message);
+  return std::move(*client);
+}
+
+void write_all(int fd, std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t n = ::send(fd, data.data(), data.size(), MSG_NOSIGNAL);
+    if (n > 0) {
+      data.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      pollfd wait{fd, POLLOUT, 0};
+      ::poll(&wait, 1, 1000);
+    } else {
+      return;
+    }
+  }
+}
+
+/// Everything that comes until the server closes, or five minutes' silence.
+std::string read_all(int fd) {
+  std::string out;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    pollfd wait{fd, POLLIN, 0};
+    if (::poll(&wait, 1, 60'000) != 1) {
+      return out + "<silence>";
+    }
+    const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), 0);
+    if (n <= 0) {
+      return out;
+    }
+    out.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+TEST(HttpTest, OneConnectionCarriesManyRequests) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  HttpClient client = connect(dir / "sock");
+  for (int i = 0; i < 50; ++i) {
+    const auto answer = client.request("POST", "/a%20b?x=1%2C2&y=%C3%A9+z", "body");
+    ASSERT_TRUE(answer.has_value()) << answer.error().message;
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_EQ(answer->content_type, "application/json");
+    EXPECT_EQ(answer->body, "POST /a b x=1,2 y=\u00e9 z\nbody");
+  }
+  EXPECT_EQ(server.connections(), 1U);
+}
+
+TEST(HttpTest, TheSocketIsForItsOwnerAndGoneAfterStop) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  struct stat st{};
+  ASSERT_EQ(::stat((dir / "sock").c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777U, 0600U);
+  server.stop();
+  EXPECT_FALSE(fs::exists(dir / "sock"));
+  const auto client = HttpClient::connect(dir / "sock");
+  ASSERT_FALSE(client.has_value());
+  EXPECT_EQ(client.error().code, ErrorCode::unavailable);
+}
+
+TEST(HttpTest, TheHandlerLearnsWhoAsks) {
+  const TempDir dir;
+  std::uint32_t uid = 12345;
+  std::uint32_t pid = 0;
+  std::string agent;
+  RunningServer server(dir / "sock", [&](HttpRequest request, Respond respond) {
+    uid = request.peer_uid;
+    pid = request.peer_pid;
+    agent = request.headers["user-agent"];
+    respond({});
+  });
+  ASSERT_TRUE(connect(dir / "sock").request("GET", "/").has_value());
+  server.join();
+  EXPECT_EQ(uid, ::geteuid());
+  EXPECT_EQ(pid, static_cast<std::uint32_t>(::getpid()));
+  EXPECT_THAT(agent, StartsWith("berth/"));
+}
+
+TEST(HttpTest, AnAnswerMayComeLater) {
+  const TempDir dir;
+  Respond kept;
+  RunningServer server(dir / "sock", [&](HttpRequest request, Respond respond) {
+    if (request.path == "/later") {
+      kept = std::move(respond);
+    } else {
+      kept(HttpResponse{201, "late", "text/plain", {{"X-Kind", "late"}}});
+      kept(HttpResponse{202, "twice", "text/plain", {}});
+      respond({});
+    }
+  });
+  HttpClient waiting = connect(dir / "sock");
+  auto answer = std::async(std::launch::async, [&] { return waiting.request("GET", "/later"); });
+  while (!server.on_thread([&] { return static_cast<bool>(kept); })) {
+    std::this_thread::sleep_for(Millis(1));
+  }
+  ASSERT_TRUE(connect(dir / "sock").request("GET", "/now").has_value());
+  const auto late = answer.get();
+  ASSERT_TRUE(late.has_value()) << late.error().message;
+  EXPECT_EQ(late->status, 201);
+  EXPECT_EQ(late->body, "late");
+  EXPECT_THAT(late->headers,
+              ::testing::Contains(std::pair<std::string, std::string>("x-kind", "late")));
+  server.on_thread([&] { kept = nullptr; });
+}
+
+TEST(HttpTest, AnAnswerForAClientThatLeftIsHarmless) {
+  const TempDir dir;
+  Respond kept;
+  RunningServer server(dir / "sock", [&](HttpRequest request, Respond respond) {
+    request.path == "/later" ? void(kept = std::move(respond)) : respond({});
+  });
+  {
+    HttpClient impatient = connect(dir / "sock");
+    const auto answer = impatient.request("GET", "/later", "", Millis(100));
+    ASSERT_FALSE(answer.has_value());
+    EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
+    EXPECT_THAT(answer.error().message, HasSubstr("in time"));
+  }
+  while (server.connections() != 0) {  // the server notices although it owes an answer
+    std::this_thread::sleep_for(Millis(1));
+  }
+  server.on_thread([&] {
+    if (kept) kept({});
+    kept = nullptr;
+  });
+  EXPECT_TRUE(connect(dir / "sock").request("GET", "/").has_value());
+}
+
+TEST(HttpTest, AnAnswerThatNobodyGivesIsAnError) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", [](HttpRequest, Respond) {});
+  const auto answer = connect(dir / "sock").request("GET", "/");
+  ASSERT_TRUE(answer.has_value()) << answer.error().message;
+  EXPECT_EQ(answer->status, 500);
+  EXPECT_THAT(answer->body, HasSubstr("dropped"));
+}
+
+TEST(HttpTest, AThrowingHandlerIsAnErrorAndTheServerGoesOn) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", [](HttpRequest request, Respond respond) {
+    if (request.path == "/throw") {
+      throw std::runtime_error("broken \"handler\"");
+    }
+    respond({});
+  });
+  HttpClient client = connect(dir / "sock");
+  const auto answer = client.request("GET", "/throw");
+  ASSERT_TRUE(answer.has_value()) << answer.error().message;
+  EXPECT_EQ(answer->status, 500);
+  EXPECT_THAT(answer->body, HasSubstr(R"(broken \"handler\")"));
+  EXPECT_TRUE(client.request("GET", "/").has_value());
+}
+
+TEST(HttpTest, ABodyOverTheLimitIsRefusedWithAMessage) {
+  const TempDir dir;
+  HttpLimits limits;
+  limits.body_bytes = 1 << 20;
+  RunningServer server(dir / "sock", echo(), limits);
+  const std::string fits(1 << 20, 'x');
+  const auto good = connect(dir / "sock").request("POST", "/", fits);
+  ASSERT_TRUE(good.has_value()) << good.error().message;
+  EXPECT_EQ(good->body.size(), fits.size() + 7);
+  const auto bad = connect(dir / "sock").request("POST", "/", std::string(8 << 20, 'x'));
+  ASSERT_TRUE(bad.has_value()) << bad.error().message;
+  EXPECT_EQ(bad->status, 413);
+  EXPECT_THAT(bad->body, HasSubstr("1 MiB"));
+}
+
+TEST(HttpTest, AHeaderOverTheLimitIsRefused) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  const auto answer = connect(dir / "sock").request("GET", "/" + std::string(20'000, 'x'));
+  ASSERT_TRUE(answer.has_value()) << answer.error().message;
+  EXPECT_EQ(answer->status, 431);
+}
+
+TEST(HttpTest, WhatIsNotHttpIsToldSo) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  write_all(fd.get(), "what is this?\r\n\r\n");
+  ::shutdown(fd.get(), SHUT_WR);
+  EXPECT_THAT(read_all(fd.get()), StartsWith("HTTP/1.1 400"));
+}
+
+TEST(HttpTest, ABrokenTargetIsRefused) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  HttpClient client = connect(dir / "sock");
+  const auto answer = client.request("GET", "/a%zz");
+  ASSERT_TRUE(answer.has_value()) << answer.error().message;
+  EXPECT_EQ(answer->status, 400);
+}
+
+TEST(HttpTest, ASlowClientIsDroppedAndOthersAreServed) {
+  const TempDir dir;
+  HttpLimits limits;
+  limits.header_timeout = Millis(50);
+  RunningServer server(dir / "sock", echo(), limits);
+  const Fd slow = std::move(*connect_unix(dir / "sock"));
+  write_all(slow.get(), "GET / HTTP/1.1\r\nHost:");
+  EXPECT_TRUE(connect(dir / "sock").request("GET", "/").has_value());
+  EXPECT_EQ(read_all(slow.get()), "");  // closed, not answered
+}
+
+TEST(HttpTest, AHalfClosedClientStillGetsItsAnswer) {
+  const TempDir dir;
+  Respond kept;
+  std::atomic<bool> have = false;
+  RunningServer server(dir / "sock", [&](HttpRequest, Respond respond) {
+    kept = std::move(respond);
+    have = true;
+  });
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  write_all(fd.get(), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  ::shutdown(fd.get(), SHUT_WR);
+  while (!have) {
+    std::this_thread::sleep_for(Millis(1));
+  }
+  server.on_thread([&] {
+    kept(HttpResponse{200, "still here", "text/plain", {}});
+    kept = nullptr;
+  });
+  EXPECT_THAT(read_all(fd.get()), HasSubstr("still here"));
+}
+
+TEST(HttpTest, ContinueIsSentToThoseWhoWaitForIt) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  write_all(fd.get(),
+            "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n"
+            "Connection: close\r\n\r\n");
+  pollfd wait{fd.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&wait, 1, 60'000), 1);
+  write_all(fd.get(), "ok");
+  const std::string all = read_all(fd.get());
+  EXPECT_THAT(all, StartsWith("HTTP/1.1 100"));
+  EXPECT_THAT(all, ::testing::EndsWith("POST /\nok"));
+}
+
+TEST(HttpTest, ConnectionsBeyondTheLimitAreTurnedAway) {
+  const TempDir dir;
+  HttpLimits limits;
+  limits.connections = 2;
+  RunningServer server(dir / "sock", echo(), limits);
+  HttpClient first = connect(dir / "sock");
+  HttpClient second = connect(dir / "sock");
+  ASSERT_TRUE(first.request("GET", "/").has_value());
+  ASSERT_TRUE(second.request("GET", "/").has_value());
+  const auto third = connect(dir / "sock").request("GET", "/");
+  ASSERT_TRUE(third.has_value()) << third.error().message;
+  EXPECT_EQ(third->status, 503);
+  EXPECT_TRUE(first.request("GET", "/").has_value());
+}
+
+TEST(HttpTest, StopLetsAPendingAnswerOut) {
+  const TempDir dir;
+  Respond kept;
+  std::atomic<bool> have = false;
+  RunningServer server(dir / "sock", [&](HttpRequest, Respond respond) {
+    kept = std::move(respond);
+    have = true;
+  });
+  HttpClient client = connect(dir / "sock");
+  auto answer = std::async(std::launch::async, [&] { return client.request("POST", "/stop"); });
+  while (!have) {
+    std::this_thread::sleep_for(Millis(1));
+  }
+  server.stop();
+  server.on_thread([&] {
+    kept(HttpResponse{200, "bye", "text/plain", {}});
+    kept = nullptr;
+  });
+  const auto got = answer.get();
+  ASSERT_TRUE(got.has_value()) << got.error().message;
+  EXPECT_EQ(got->body, "bye");
+  EXPECT_FALSE(client.request("GET", "/").has_value());
+}
+
+TEST(HttpTest, ASocketLeftByADeadServerIsReplaced) {
+  const TempDir dir;
+  {
+    const Fd dead = std::move(*listen_unix(dir / "sock"));
+  }
+  ASSERT_TRUE(fs::exists(dir / "sock"));
+  EXPECT_FALSE(HttpClient::connect(dir / "sock").has_value());
+  RunningServer server(dir / "sock", echo());
+  EXPECT_TRUE(connect(dir / "sock").request("GET", "/").has_value());
+}
+
+TEST(HttpTest, AFileInTheWayIsNotTouched) {
+  const TempDir dir;
+  std::ofstream(dir / "sock") << "precious";
+  boost::asio::io_context io;
+  const auto server = HttpServer::listen(io, dir / "sock", echo());
+  ASSERT_FALSE(server.has_value());
+  EXPECT_THAT(server.error().message, HasSubstr("not a socket"));
+  EXPECT_EQ(fs::file_size(dir / "sock"), 8U);
+}
+
+TEST(HttpTest, ThePathOfTheSocketMayBeLong) {
+  const TempDir dir;
+  const fs::path deep = dir.path() / std::string(120, 'a') / std::string(120, 'b');
+  fs::create_directories(deep);
+  RunningServer server(deep / "sock", echo());
+  EXPECT_TRUE(fs::is_socket(deep / "sock"));
+  EXPECT_TRUE(connect(deep / "sock").request("GET", "/").has_value());
+  server.stop();
+  EXPECT_FALSE(fs::exists(deep / "sock"));
+}
+
+}  // namespace
+}  // namespace berth

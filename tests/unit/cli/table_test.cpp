@@ -1,0 +1,114 @@
+#include "cli/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/describe.hpp"
+
+namespace berth::cli {
+namespace {
+
+Screen wide(std::size_t width) {
+  Screen screen;
+  screen.width = width;
+  return screen;
+}
+
+TEST(TableTest, AlignsColumnsAndDropsEmptyOnes) {
+  Table table({{"ID", Align::right}, {"NAME"}, {"EMPTY"}, {"X", Align::right}});
+  table.add({{"1"}, {"long name"}, {""}, {"5"}});
+  table.add({{"100"}, {"n"}, {""}, {""}});
+  EXPECT_EQ(table.render({}),
+            " ID  NAME       X\n"
+            "  1  long name  5\n"
+            "100  n\n");
+}
+
+TEST(TableTest, TheWidestColumnGivesWay) {
+  Table table({{"A"}, {"B"}});
+  table.add({{"short"}, {std::string(100, 'x')}});
+  EXPECT_EQ(table.render(wide(17)), "A      B\nshort  xxxxxxxxx…\n");
+}
+
+TEST(TableTest, NoLineIsWiderThanTheScreenWhereThatIsPossible) {
+  Table table({{"ONE"}, {"TWO", Align::right}, {"THREE"}});
+  table.add({{"日本語の名前がとても長い"}, {"1234567890"}, {"caf\u00e9 caf\u00e9 caf\u00e9"}});
+  for (std::size_t width = 13; width < 80; ++width) {
+    std::istringstream lines(table.render(wide(width)));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+  EXPECT_NE(table.render(wide(1)), "");  // too narrow for anything, but no endless loop
+}
+
+TEST(TableTest, ColoursOnlyWhereTheScreenHasThem) {
+  Table table({{"A"}});
+  table.add({{"x", Style::bad}});
+  EXPECT_EQ(table.render({}), "A\nx\n");
+  Screen screen;
+  screen.color = true;
+  EXPECT_EQ(table.render(screen), "\x1b[2mA\x1b[0m\n\x1b[31mx\x1b[0m\n");
+}
+
+TEST(TerminalTest, NothingAJobNamedReachesTheTerminalAsACommand) {
+  EXPECT_EQ(printable("a\x1b[31mb\nc\td\x7f"), "a\\x1b[31mb\\nc\\td\\x7f");
+  EXPECT_EQ(printable("\xC2\x9B"), "\\x9b");
+  EXPECT_EQ(printable("caf\u00e9 \xFF"), "caf\u00e9 \uFFFD");
+}
+
+TEST(TerminalTest, MeasuresAndCutsByColumns) {
+  EXPECT_EQ(display_width("abc"), 3U);
+  EXPECT_EQ(display_width("caf\u00e9"), 4U);
+  EXPECT_EQ(display_width("cafe\u0301"), 4U);
+  EXPECT_EQ(display_width("日本"), 4U);
+  EXPECT_EQ(shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(shorten("abcdef", 4), "abc…");
+  EXPECT_EQ(shorten("日本語", 4), "日…");
+  EXPECT_EQ(shorten("abc", 0), "");
+}
+
+TEST(TerminalTest, TellsTimesAsPeopleDo) {
+  const Millis now(1'700'000'000'000);
+  const auto ago = [&](std::chrono::seconds time) { return relative_time(now - time, now); };
+  using namespace std::chrono_literals;
+  EXPECT_EQ(ago(1s), "just now");
+  EXPECT_EQ(ago(59s), "59s ago");
+  EXPECT_EQ(ago(3min + 59s), "3m ago");
+  EXPECT_EQ(ago(25h), "25h ago");
+  EXPECT_EQ(ago(72h), "3d ago");
+  EXPECT_EQ(ago(-1min), "in the future");
+}
+
+TEST(DescribeTest, JobsSayHowTheyEnded) {
+  JobView job;
+  job.state = JobState::failed;
+  job.exit_code = 3;
+  job.failure_class = FailureClass::exit;
+  EXPECT_EQ(failure_text(job), "exit 3");
+  job.failure_class = FailureClass::timeout;
+  job.exit_code = {};
+  EXPECT_EQ(failure_text(job), "timeout");
+  job.state = JobState::queued;
+  job.reason = "all GPUs are busy";
+  EXPECT_EQ(remark(job), "all GPUs are busy");
+  job.gpus = {1, 4};
+  job.gpu_memory = 8 * kGiB;
+  EXPECT_EQ(gpu_request(job), "1..4 × 8 GiB");
+  job.state = JobState::running;
+  job.started_at = Millis(10'000);
+  EXPECT_EQ(run_time(job, Millis(5'000)), format_duration(Millis(0)));  // the clock went back
+}
+
+TEST(DescribeTest, UnknownGpuFactsAreShownAsUnknown) {
+  GpuView gpu;
+  gpu.name = "A100";
+  gpu.state = "unknown";
+  const std::string table = gpu_table({gpu}, {});
+  EXPECT_NE(table.find("? / ?"), std::string::npos) << table;
+  EXPECT_EQ(table.find("0 B"), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace berth::cli

@@ -1,0 +1,77 @@
+#include "unit/core/ledger.hpp"
+
+#include <set>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace berth::testing {
+
+void Ledger::write(const Change& change) {
+  if (const auto* queue = std::get_if<change::QueuePut>(&change)) {
+    queues_[queue->id] = queue->spec;
+  } else if (const auto* resource = std::get_if<change::ResourcePut>(&change)) {
+    resources_[resource->name] = resource->total;
+  } else if (const auto* batch = std::get_if<change::BatchPut>(&change)) {
+    batches_[batch->id] = *batch;
+  } else if (const auto* job = std::get_if<change::JobPut>(&change)) {
+    jobs_[job->id] = *job;
+    updates_[job->id].id = job->id;
+  } else if (const auto* update = std::get_if<change::JobUpdate>(&change)) {
+    BERTH_ASSERT(!is_terminal(updates_.at(update->id).state));  // nobody ends twice
+    updates_[update->id] = *update;
+  } else if (const auto* attempt = std::get_if<change::AttemptPut>(&change)) {
+    BERTH_ASSERT(attempt->id > last_attempt_);  // an id is never used again
+    last_attempt_ = attempt->id;
+    open_[attempt->id] = *attempt;
+  } else if (const auto* end = std::get_if<change::AttemptEnd>(&change)) {
+    BERTH_ASSERT(open_.erase(end->id) == 1);
+  }
+}
+
+Snapshot Ledger::snapshot() const {
+  Snapshot out;
+  out.queues.assign(queues_.begin(), queues_.end());
+  out.resources = resources_;
+  std::set<BatchId> live_batches;
+  for (const auto& [id, put] : jobs_) {
+    const change::JobUpdate& now = updates_.at(id);
+    if (is_terminal(now.state)) {
+      continue;
+    }
+    Snapshot::LiveJob live;
+    live.id = id;
+    live.batch = put.batch;
+    live.queue = put.queue;
+    live.owner = put.owner;
+    live.priority = put.spec->priority;
+    live.request = put.spec->request;
+    live.retries = put.spec->retries;
+    live.retries_used = now.retries_used;
+    live.attempts = now.attempts;
+    live.state = now.state;
+    live.kill_requested = now.kill_requested;
+    for (const JobId dependency : put.after) {
+      if (updates_.at(dependency).state != JobState::succeeded) {
+        live.after.push_back(dependency);
+      }
+    }
+    live_batches.insert(put.batch);
+    out.jobs.push_back(std::move(live));
+  }
+  for (const auto& [id, put] : batches_) {
+    if (live_batches.contains(id)) {
+      out.batches.push_back({id, put.name, put.max_concurrent});
+    }
+  }
+  for (const auto& [id, put] : open_) {
+    out.attempts.push_back({id, put.job, put.number, put.gpus, put.gpu_memory, "boot"});
+  }
+  out.last_job = jobs_.empty() ? JobId{} : jobs_.rbegin()->first;
+  out.last_attempt = last_attempt_;
+  out.last_batch = batches_.empty() ? BatchId{} : batches_.rbegin()->first;
+  out.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
+  return out;
+}
+
+}  // namespace berth::testing

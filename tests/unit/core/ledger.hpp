@@ -1,0 +1,28 @@
+#pragma once
+// The smallest thing that remembers what a store must: folds changes, gives back a Snapshot.
+
+#include <map>
+#include <string>
+
+#include "core/change.hpp"
+
+namespace berth::testing {
+
+class Ledger {
+ public:
+  void write(const Change& change);
+  /// What a restart would find.
+  [[nodiscard]] Snapshot snapshot() const;
+  [[nodiscard]] const change::JobUpdate& job(JobId id) const { return updates_.at(id); }
+
+ private:
+  std::map<QueueId, QueueSpec> queues_;
+  std::map<std::string, std::uint64_t> resources_;
+  std::map<BatchId, change::BatchPut> batches_;
+  std::map<JobId, change::JobPut> jobs_;
+  std::map<JobId, change::JobUpdate> updates_;
+  std::map<AttemptId, change::AttemptPut> open_;
+  AttemptId last_attempt_;
+};
+
+}  // namespace berth::testing
