@@ -299,8 +299,8 @@ void describe(A& a, wire::Ref<A, Command> command) {
   for (std::size_t i = 0; i < command.argv.size(); ++i) {
     if (command.argv[i].size() > wire::kStringMax) {
       a.check(false, fmt::format("argv[{}]", i),
-              fmt::format("has {} bytes; the kernel takes {} at most", command.argv[i].size(),
-                          wire::kStringMax));
+              fmt::format("has {} bytes; the kernel takes {} at most: pass the data in a file",
+                          command.argv[i].size(), wire::kStringMax));
     }
   }
 }

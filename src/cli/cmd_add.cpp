@@ -26,11 +26,12 @@ Outcome run_add(AddOptions options) {
         "it is given; leave it out, or add --gpus 0");
   }
   job.payload.commands = {std::move(command)};
-  TRY_ASSIGN(const std::string here, current_directory());
-  job.payload.cwd = make_absolute(options.cwd.empty() ? "." : options.cwd, here);
-  if (options.cwd.empty()) {
-    job.payload.cwd = here;
+  // Where we are matters only to paths that depend on it; it may have been removed.
+  std::string here;
+  if (!options.cwd.starts_with('/') || !(options.log.empty() || options.log.starts_with('/'))) {
+    TRY_ASSIGN(here, current_directory());
   }
+  job.payload.cwd = options.cwd.empty() ? here : make_absolute(options.cwd, here);
   if (!options.log.empty()) {
     job.payload.log = make_absolute(options.log, here);
   }

@@ -50,7 +50,9 @@ Outcome run_kill(const KillOptions& options) {
   }
   if (!answer.unknown.empty()) {
     return fail(ErrorCode::not_found,
-                fmt::format("there is no job {}; berth ls lists them", joined(answer.unknown)));
+                fmt::format("there {} {}; berth ls --all lists them",
+                            answer.unknown.size() == 1 ? "is no job" : "are no jobs",
+                            joined(answer.unknown)));
   }
   return 0;
 }
@@ -79,9 +81,27 @@ Outcome run_wait(const WaitOptions& options) {
                  daemon.get<WaitAnswer>(wait_query_target({part, poll}), poll + Millis(60'000)));
       if (answer.done || left <= Millis(0)) {
         all_done = all_done && answer.done;
+        if (answer.jobs.size() >= kPageLimitMax) {  // one answer does not hold them all
+          JobQuery query;
+          query.ids = part;
+          TRY_ASSIGN(answer.jobs, daemon.jobs(query));
+        }
         std::ranges::move(answer.jobs, std::back_inserter(jobs));
         break;
       }
+    }
+  }
+  if (options.ids) {
+    // Waiting for a job that does not exist must not look like success.
+    for (const auto& [first, last] : ids.ranges()) {
+      if (first == last && std::ranges::find(jobs, first, &JobView::id) == jobs.end()) {
+        return fail(ErrorCode::not_found,
+                    fmt::format("there is no job {}; berth ls --all lists them", first));
+      }
+    }
+    if (jobs.empty()) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("there are no jobs {}; berth ls --all lists them", ids.to_string()));
     }
   }
   const Screen screen = look_at_stdout();

@@ -142,6 +142,10 @@ Outcome run_log(const LogOptions& options) {
   }
   TRY_ASSIGN(const Fd fd, open_log(attempt->log));
   TRY(copy(fd.get(), attempt->log));
+  struct stat status{};
+  if (!attempt->message.empty() && ::fstat(fd.get(), &status) == 0 && status.st_size == 0) {
+    warn(fmt::format("job {} has written nothing: {}", id, printable(attempt->message)));
+  }
   return 0;
 }
 

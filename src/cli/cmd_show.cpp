@@ -55,10 +55,6 @@ std::string attempts_table(const std::vector<AttemptView>& attempts, const Scree
     if (note.empty() && attempt.failure_class) {
       note = to_string(*attempt.failure_class);
     }
-    if (attempt.leftover > 0) {
-      note +=
-          fmt::format("{}ended {} leftover processes", note.empty() ? "" : "; ", attempt.leftover);
-    }
     table.add(
         {{fmt::format("{}", attempt.number)},
          {printable(attempt.state)},
@@ -104,12 +100,13 @@ Outcome run_show(const ShowOptions& options) {
   const Millis now = read_clock().wall;
   const JobView& job = detail.job;
   Facts facts;
-  facts.add("job", fmt::format("{} {}", job.id, printable(job.name)));
+  facts.add("job", fmt::format("{}{}{}", job.id, job.name.empty() ? "" : " ", printable(job.name)));
   std::string state = styled(to_string(job.state), style_of(job.state), screen);
   if (const std::string note = job.state == JobState::queued ? "" : remark(job); !note.empty()) {
     state += ": " + note;
   }
   facts.add("state", state);
+  facts.add("failure", job.failure_class ? std::string(to_string(*job.failure_class)) : "");
   facts.add("queue", fmt::format("{}, priority {}", printable(job.queue), job.priority));
   facts.add("batch", job.batch != 0 ? fmt::format("{}", job.batch) : "");
   for (const Command& command : detail.commands) {

@@ -178,7 +178,9 @@ std::string status_text(const StatusView& status, const Screen& screen) {
   for (const GpuView& gpu : status.gpus) {
     free += gpu.state == "free" ? 1 : 0;
   }
-  out += fmt::format("\nGPUs: {} of {} free", free, status.gpus.size());
+  out += status.probe.age || !status.gpus.empty()
+             ? fmt::format("\nGPUs: {} of {} free", free, status.gpus.size())
+             : "\nGPUs: not looked at yet";
   if (status.probe.simulated) {
     out += ", simulated";
   }

@@ -123,7 +123,7 @@ void define_add(CLI::App& app, Invocation& in) {
   Request& request = add.job.request;
   Payload& payload = add.job.payload;
   option(sub, "--name", "NAME", "what to call it", [&](const auto& t) { add.job.name = t; });
-  option(sub, "--queue", "NAME", "the queue it waits in (default)", [&](const auto& t) {
+  option(sub, "--queue", "NAME", "the queue it waits in (one named default)", [&](const auto& t) {
     if (t.empty()) throw CLI::ValidationError("--queue", "a queue needs a name");
     add.job.queue = t;
   });
@@ -215,10 +215,12 @@ void define_ls(CLI::App& app, Invocation& in) {
   option(sub, "--limit", "N", "at most so many", [&](const auto& t) {
     in.ls.limit = checked_number<std::uint32_t>("--limit", t, "a number of jobs");
   });
-  ids_argument(sub, in.ids, "ids and ranges, as 3,5-9");
+  ids_argument(sub, in.ids, "ids and ranges, as 3,5-9, or all");
   json_flag(sub, in.ls.json);
   sub.callback([&] {
-    if (!in.ids.empty()) {
+    if (in.ids.size() == 1 && in.ids[0] == "all") {
+      in.ls.all = true;
+    } else if (!in.ids.empty()) {
       in.ls.ids = ids_of(in.ids);
     }
     in.action = [&] { return run_ls(in.ls); };
@@ -240,7 +242,7 @@ void define_one_job(CLI::App& app, Invocation& in) {
                            "  berth log 3 --attempt 1");
   log.add_option("ID", in.id, "the job; default: the last one")->type_name("");
   log.add_flag("-f,--follow", in.log.follow, "go on until the job has ended");
-  option(log, "--attempt", "N", "of this attempt; default: the last one", [&](const auto& t) {
+  option(log, "--attempt", "N", "only this attempt; default: the last one", [&](const auto& t) {
     in.log.attempt = checked_number<std::uint32_t>("--attempt", t, "the number of an attempt");
   });
   log.callback([&] {
@@ -265,7 +267,7 @@ void define_wait_and_kill(CLI::App& app, Invocation& in) {
   CLI::App& wait = *command(app, "wait", "Wait until jobs have ended; exit 0 only if all succeeded",
                             "  berth wait 3 && berth log 3\n"
                             "  berth wait --all --timeout 2h");
-  ids_argument(wait, in.ids, "ids and ranges, as 3,5-9");
+  ids_argument(wait, in.ids, "ids and ranges, as 3,5-9, or all");
   wait.add_flag("--all", in.wait_all, "all jobs that have not ended");
   option(wait, "--timeout", "TIME", "give up after this time",
          [&](const auto& t) { in.wait.timeout = checked("--timeout", parse_duration(t)); });

@@ -9,7 +9,7 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::size_t kBarMax = 30;
+constexpr std::size_t kBarMax = 16;
 
 std::string bar(std::size_t done, std::size_t total, std::size_t width) {
   const std::size_t filled = total == 0 ? 0 : done * width / total;
@@ -65,7 +65,7 @@ std::vector<std::string> Progress::block(const Screen& screen, Millis now) const
   const std::size_t width = screen.width.value_or(80);
   const std::size_t failed =
       count(JobState::failed) + count(JobState::killed) + count(JobState::cancelled);
-  const std::size_t bar_width = std::clamp<std::size_t>(width / 3, 5, kBarMax);
+  const std::size_t bar_width = std::clamp<std::size_t>(width / 5, 5, kBarMax);
   std::string numbers =
       fmt::format(" {}/{} done, {} running, {} waiting", ended_, jobs_.size(),
                   count(JobState::running) + count(JobState::paused), count(JobState::queued));

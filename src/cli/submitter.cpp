@@ -140,8 +140,9 @@ Result<std::string> current_directory() {
   std::error_code error;
   const auto path = std::filesystem::current_path(error);
   if (error || !path.is_absolute()) {
-    return fail(ErrorCode::io, fmt::format("cannot tell the current directory: {}; was it removed?",
-                                           error.message()));
+    return fail(ErrorCode::io,
+                fmt::format("cannot tell the current directory: {}; was it removed? cd to another",
+                            error.message()));
   }
   return path.native();
 }

@@ -117,11 +117,19 @@ Status check(const State& state, const event::Submit& submit) {
   for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
     const JobSpec& job = submit.jobs[i];
     const auto where = [&] {
-      return job.name.empty() ? fmt::format("job {} of the submission", i + 1)
-                              : fmt::format("job '{}'", job.name);
+      if (!job.name.empty()) {
+        return fmt::format("job '{}'", job.name);
+      }
+      return submit.jobs.size() == 1 ? std::string("the job")
+                                     : fmt::format("job number {} of the submission", i + 1);
     };
     if (job.payload.commands.empty()) {
       return fail(ErrorCode::invalid, where() + " has no command");
+    }
+    for (const Command& command : job.payload.commands) {
+      if (command.argv.empty() || command.argv.front().empty()) {
+        return fail(ErrorCode::invalid, where() + " has a command without a program to run");
+      }
     }
     if (job.queue.empty()) {
       return fail(ErrorCode::invalid, where() + " names no queue; leave it out for 'default'");
@@ -164,7 +172,8 @@ Status check(const State& state, const event::Submit& submit) {
       const auto finished = submit.finished_dependencies.find(id);
       if (finished == submit.finished_dependencies.end()) {
         return fail(ErrorCode::not_found,
-                    fmt::format("{}: there is no job {} to follow", where(), id.value));
+                    fmt::format("{}: there is no job {} to follow; `berth ls --all` lists them",
+                                where(), id.value));
       }
       if (finished->second != JobState::succeeded) {
         return fail(

@@ -45,7 +45,8 @@ struct JobPut {
   std::vector<JobId> after;  ///< resolved ids
 };
 
-/// A job changed state. Fields that are not set keep their value.
+/// A job changed state. What it says of the outcome replaces what was known: a retry that succeeds
+/// has no failure left over.
 struct JobUpdate {
   JobId id;
   JobState state = JobState::queued;

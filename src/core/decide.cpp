@@ -75,7 +75,7 @@ Room::Room(const State& state, Now now) : state_(&state), use_(state.use) {
     Bytes promised = 0;
     for (const Claim& claim : gpu.claims) {
       card.whole = card.whole || claim.memory == 0;
-      card.claimant = claim.job;
+      card.claimants.push_back(claim.job);
       card.ending = card.ending && claim.ended.has_value();
       Bytes used = 0;
       if (gpu.facts.processes) {
@@ -109,7 +109,7 @@ std::optional<GpuObstacle> Room::obstacle(std::size_t gpu, const Request& reques
   GpuObstacle result;
   result.index = card.index;
   result.strangers = card.strangers;
-  result.job = card.claimant;
+  result.jobs = card.claimants;
   const auto because = [&result](Kind kind) {
     result.kind = kind;
     return result;
@@ -196,8 +196,9 @@ std::optional<std::vector<std::size_t>> Room::place(const Request& request) cons
     return std::nullopt;
   }
   // Most free memory first: what is measured is the best guess of who will be left in peace.
-  std::ranges::stable_sort(
-      chosen, [this](std::size_t a, std::size_t b) { return *cards_[a].free > *cards_[b].free; });
+  std::ranges::sort(chosen, [this](std::size_t a, std::size_t b) {
+    return *cards_[a].free != *cards_[b].free ? *cards_[a].free > *cards_[b].free : a < b;
+  });
   chosen.resize(std::min<std::size_t>(chosen.size(), request.gpus.max));
   return chosen;
 }
@@ -211,7 +212,7 @@ void Room::take(const Request& request, const std::vector<std::size_t>& gpus, Jo
   for (const std::size_t gpu : gpus) {
     Card& card = cards_[gpu];
     ++card.claims;
-    card.claimant = job;
+    card.claimants.push_back(job);
     card.ending = false;
     card.whole = card.whole || !request.gpu_memory;
     card.free = saturating_sub(*card.free, request.gpu_memory.value_or(0));

@@ -44,7 +44,7 @@ struct GpuObstacle {
   Bytes strangers = 0;  ///< memory that processes outside berth hold
   std::uint32_t utilization = 0;
   std::uint32_t utilization_max = 0;
-  JobId job;  ///< whose claim it is
+  std::vector<JobId> jobs;  ///< who has claims on it
   std::string detail;
 
   friend bool operator==(const GpuObstacle&, const GpuObstacle&) = default;
@@ -81,7 +81,7 @@ class Room {
     bool utilization_unknown = false;
     bool whole = false;  ///< one claim covers all of it
     std::uint32_t claims = 0;
-    JobId claimant;
+    std::vector<JobId> claimants;
     bool ending = false;  ///< all claims are of ended attempts
   };
 

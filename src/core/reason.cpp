@@ -59,33 +59,6 @@ std::string_view to_string(GpuObstacle::Kind kind) {
   return "?";
 }
 
-std::string describe(const GpuObstacle& o) {
-  const std::string gpu = fmt::format("GPU {}: ", o.index);
-  switch (o.kind) {
-    case GpuObstacle::Kind::stale:
-      return gpu + (o.detail.empty() ? "waiting for a fresh look at it" : o.detail);
-    case GpuObstacle::Kind::trouble:
-      return gpu + o.detail;
-    case GpuObstacle::Kind::unknown:
-      return gpu + "the driver does not say how much memory is free";
-    case GpuObstacle::Kind::claimed:
-      return gpu + fmt::format("taken by job {}", o.job.value);
-    case GpuObstacle::Kind::ending:
-      return gpu + fmt::format("job {} has ended; its memory is not free yet", o.job.value);
-    case GpuObstacle::Kind::utilization:
-      return gpu + (o.detail.empty() ? fmt::format("others keep it {} % busy, the limit is {} %",
-                                                   o.utilization, o.utilization_max)
-                                     : o.detail);
-    case GpuObstacle::Kind::memory:
-      return gpu + fmt::format("{} of {} free", format_size(o.free), format_size(o.needed)) +
-             (o.strangers > 0 ? fmt::format(", others hold {}", format_size(o.strangers)) : "");
-    case GpuObstacle::Kind::too_small:
-      return gpu + fmt::format("has {} in all, {} are needed", format_size(o.free),
-                               format_size(o.needed));
-  }
-  return gpu;
-}
-
 namespace {
 
 std::string list(const std::vector<JobId>& jobs) {
@@ -99,6 +72,39 @@ std::string list(const std::vector<JobId>& jobs) {
   }
   return fmt::format("job{} {}", shown.size() == 1 ? "" : "s", fmt::join(shown, ", "));
 }
+
+}  // namespace
+
+std::string describe(const GpuObstacle& o) {
+  const std::string gpu = fmt::format("GPU {}: ", o.index);
+  switch (o.kind) {
+    case GpuObstacle::Kind::stale:
+      return gpu + (o.detail.empty() ? "waiting for a fresh look at it" : o.detail);
+    case GpuObstacle::Kind::trouble:
+      return gpu + o.detail;
+    case GpuObstacle::Kind::unknown:
+      return gpu + "the driver does not say how much memory is free";
+    case GpuObstacle::Kind::claimed:
+      return gpu + "taken by " + list(o.jobs);
+    case GpuObstacle::Kind::ending:
+      return gpu + fmt::format("{} ended, but {} memory is not free yet", list(o.jobs),
+                               o.jobs.size() == 1 ? "its" : "their");
+    case GpuObstacle::Kind::utilization:
+      return gpu + (o.detail.empty() ? fmt::format("others keep it {} % busy, the limit is {} %",
+                                                   o.utilization, o.utilization_max)
+                                     : o.detail);
+    case GpuObstacle::Kind::memory:
+      return gpu + fmt::format("{} free, {} needed", format_size(o.free), format_size(o.needed)) +
+             (o.jobs.empty() ? "" : ", shared with " + list(o.jobs)) +
+             (o.strangers > 0 ? fmt::format(", others hold {}", format_size(o.strangers)) : "");
+    case GpuObstacle::Kind::too_small:
+      return gpu + fmt::format("has {} in all, {} are needed", format_size(o.free),
+                               format_size(o.needed));
+  }
+  return gpu;
+}
+
+namespace {
 
 void explain_room(const State& state, const Request& request, Now now,
                   std::vector<Reason>& reasons) {
@@ -181,9 +187,7 @@ void explain_room(const State& state, const Request& request, Now now,
   std::vector<JobId> jobs;
   for (const GpuObstacle& obstacle : obstacles) {
     parts.push_back(describe(obstacle));
-    if (obstacle.job) {
-      jobs.push_back(obstacle.job);
-    }
+    jobs.insert(jobs.end(), obstacle.jobs.begin(), obstacle.jobs.end());
   }
   std::ranges::sort(jobs);
   const auto repeated = std::ranges::unique(jobs);
@@ -201,7 +205,10 @@ std::vector<Reason> explain(const State& state, const Job& job, Now now) {
     return reasons;
   }
   if (const auto it = state.pending.find(job.id); it != state.pending.end()) {
-    reasons.push_back({Kind::dependency, "follows " + list(it->second), it->second, {}});
+    reasons.push_back({Kind::dependency,
+                       fmt::format("waits for {} to succeed", list(it->second)),
+                       it->second,
+                       {}});
   }
   if (state.low_space) {
     reasons.push_back(

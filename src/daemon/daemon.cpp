@@ -119,6 +119,7 @@ struct Daemon::Impl {
   DaemonLock lock;
   InstancePaths paths;
   GpuSource gpus;
+  std::string cgroup;  ///< under which attempts get theirs; empty: none
   Fd own_program;
   Loop loop;
   RealClock clock;
@@ -252,19 +253,18 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   runner.log = [](std::string_view what, AttemptId attempt, const std::string& detail) {
     spdlog::info("event={} attempt={} detail=\"{}\"", what, attempt.value, detail);
   };
-  const std::string cgroup =
-      std::getenv("BERTH_NO_CGROUP") != nullptr
-          ? std::string{}
-          : find_cgroup_parent(impl->store->instance_id()).value_or(std::string{});
+  if (std::getenv("BERTH_NO_CGROUP") == nullptr) {
+    impl->cgroup = find_cgroup_parent(impl->store->instance_id()).value_or(std::string{});
+  }
   LauncherConfig launcher;
   launcher.state_dir = paths.dir;
   launcher.shim = bin_dir + "/berth-shim";
   launcher.instance = impl->store->instance_id();
-  launcher.cgroup_parent = cgroup;
+  launcher.cgroup_parent = impl->cgroup;
   TRY_ASSIGN(impl->launcher, Launcher::open(std::move(launcher)));
   forget_uncommitted(*impl->launcher, snapshot);
   impl->runner = std::make_unique<Runner>(impl->loop, *impl->launcher, std::move(facts), paths.lock,
-                                          cgroup, std::move(runner));
+                                          impl->cgroup, std::move(runner));
 
   ProberConfig prober;
   prober.program_fd = impl->own_program.get();
@@ -330,7 +330,8 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   impl->watch_space();
   spdlog::info("event=ready version={} dir=\"{}\" gpus={} queued={} open_attempts={} cgroup=\"{}\"",
                BERTH_VERSION, paths.dir, impl->gpus.spec,
-               snapshot.jobs.size() - snapshot.attempts.size(), snapshot.attempts.size(), cgroup);
+               snapshot.jobs.size() - snapshot.attempts.size(), snapshot.attempts.size(),
+               impl->cgroup);
   return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
 }
 
@@ -338,8 +339,11 @@ Daemon::Daemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
-  // The first look, and whatever can start without one.
-  impl_->loop.post([this] {
+  // The first look, and whatever can start without one; on a full disk nothing may.
+  impl_->store->check_space([this](SpaceReport report) {
+    if (report.low) {
+      impl_->emit(event::SpaceChanged{report.low, std::move(report.detail)});
+    }
     impl_->sample();
     impl_->emit(event::Tick{});
   });
@@ -347,6 +351,9 @@ int Daemon::run() {
   if (impl_->exit_code == 0) {
     std::error_code ignored;
     std::filesystem::remove(impl_->paths.socket, ignored);
+    if (!impl_->cgroup.empty()) {
+      ::rmdir(impl_->cgroup.c_str());  // stays while a job runs in it
+    }
     spdlog::info("event=stopped");
   }
   return impl_->exit_code;

@@ -1,5 +1,6 @@
 #include "daemon/runner.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -13,6 +14,8 @@ namespace berth {
 namespace {
 constexpr Millis kStartingAgain{20};
 constexpr Millis kEndingAgain{500};
+constexpr Millis kUnbornPauseMin{10};
+constexpr Millis kUnbornPauseMax{10'000};
 }  // namespace
 
 Runner::Runner(Loop& loop, Launcher& launcher, InstanceFacts facts, std::string daemon_lock,
@@ -79,6 +82,7 @@ void Runner::start(const effect::Start& start) {
 
 void Runner::started(AttemptId attempt, Result<Shim> shim) {
   if (shim) {
+    running_[attempt].spawned = true;
     watch(attempt, std::move(*shim));
     return;
   }
@@ -166,16 +170,35 @@ void Runner::settle(AttemptId attempt, Recovery found, const std::function<Recov
                                           [this, attempt, find] { find_out(attempt, find); });
     return;
   }
-  running_.erase(attempt);
   if (std::holds_alternative<recovery::Revoked>(found)) {
-    hooks_.log("revoked", attempt, "it had not started");
-    hooks_.emit(event::AttemptRevoked{attempt, "berth restarted before it had begun"});
-  } else if (auto* ended = std::get_if<recovery::Ended>(&found)) {
+    revoked(attempt);
+    return;
+  }
+  running_.erase(attempt);
+  unborn_pause_ = Millis(0);
+  if (auto* ended = std::get_if<recovery::Ended>(&found)) {
     hooks_.emit(event::AttemptExited{attempt, std::move(ended->verdict)});
   } else if (auto* lost = std::get_if<recovery::Lost>(&found)) {
     hooks_.log("lost", attempt, lost->verdict.message);
     hooks_.emit(event::AttemptExited{attempt, std::move(lost->verdict)});
   }
+}
+
+void Runner::revoked(AttemptId attempt) {
+  Running& entry = running_[attempt];
+  hooks_.log("revoked", attempt, "it had not started");
+  if (!entry.spawned) {
+    running_.erase(attempt);
+    hooks_.emit(event::AttemptRevoked{attempt, "berth restarted before it had begun"});
+    return;
+  }
+  // The job goes back into its queue uncharged and is due at once. Where supervisors cannot live at
+  // all, that would go round as fast as the disk can write.
+  entry.watch = loop_.after(unborn_pause_, [this, attempt] {
+    running_.erase(attempt);
+    hooks_.emit(event::AttemptRevoked{attempt, "its supervisor died before it had begun"});
+  });
+  unborn_pause_ = std::clamp(unborn_pause_ * 2, kUnbornPauseMin, kUnbornPauseMax);
 }
 
 AttemptId Runner::attempt_of_shim(std::uint32_t pid) const {

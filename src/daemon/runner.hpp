@@ -39,6 +39,7 @@ class Runner : public EffectSink {
   struct Running {
     std::optional<Shim> shim;
     std::optional<effect::Kill> kill;  ///< asked for before the supervisor was there
+    bool spawned = false;              ///< by this daemon
     Loop::Handle watch;
   };
 
@@ -49,6 +50,8 @@ class Runner : public EffectSink {
   /// Asks `find` on the spawning thread, where it may take its time, and acts on what it found.
   void find_out(AttemptId attempt, std::function<Recovery()> find);
   void settle(AttemptId attempt, Recovery found, const std::function<Recovery()>& find);
+  /// Its command has not run and never will under this id.
+  void revoked(AttemptId attempt);
   void kill(const effect::Kill& kill);
   [[nodiscard]] LaunchSpec launch_spec(const effect::Start& start, Payload payload) const;
 
@@ -60,7 +63,8 @@ class Runner : public EffectSink {
   Hooks hooks_;
   std::unordered_map<AttemptId, Running> running_;
   std::unordered_map<std::uint32_t, AttemptId> by_pid_;
-  Worker spawner_;  ///< last: ends first, while what its tasks use is still there
+  Millis unborn_pause_{0};  ///< grows while one supervisor after the other dies before it begins
+  Worker spawner_;          ///< last: ends first, while what its tasks use is still there
 };
 
 }  // namespace berth

@@ -161,7 +161,7 @@ void Service::list_jobs(const HttpRequest& request, Respond respond) {
 void Service::show_job(std::uint64_t id, Respond respond) {
   read_store(
       [this, id](StoreReader& reader) {
-        return read_detail(reader, JobId{id}, config_.node, config_.logs);
+        return read_detail(reader, JobId{id}, config_.node, config_.logs, config_.dir);
       },
       [this, id, respond = std::move(respond)](Result<std::optional<JobDetail>> detail) mutable {
         if (!detail) {
@@ -185,7 +185,7 @@ void Service::show_job(std::uint64_t id, Respond respond) {
 void Service::why(std::uint64_t id, Respond respond) {
   read_store(
       [this, id](StoreReader& reader) {
-        return read_detail(reader, JobId{id}, config_.node, config_.logs);
+        return read_detail(reader, JobId{id}, config_.node, config_.logs, config_.dir);
       },
       [this, id, respond = std::move(respond)](Result<std::optional<JobDetail>> detail) mutable {
         if (!detail) {

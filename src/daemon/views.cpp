@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "daemon/attempt_env.hpp"
+#include "proc/procfs.hpp"
+#include "proc/record.hpp"
 
 namespace berth {
 
@@ -106,10 +110,20 @@ AttemptView attempt_view(const AttemptRow& row, const std::string& node, const s
   return view;
 }
 
+/// Of an attempt that was told to end but is held by the kernel only its record knows.
+void note_ending(AttemptView& attempt, const std::string& dir) {
+  const Record record =
+      parse_record(read_small_file(fmt::format("{}/attempts/{}.rec", dir, attempt.id)));
+  if (!record.ending.empty()) {
+    attempt.state = "ending";
+    attempt.message = fmt::format("told to end, but held by the kernel: {}", record.ending);
+  }
+}
+
 }  // namespace
 
 Result<std::optional<JobDetail>> read_detail(StoreReader& reader, JobId id, const std::string& node,
-                                             const std::string& logs) {
+                                             const std::string& logs, const std::string& dir) {
   TRY_ASSIGN(const auto row, reader.job(id));
   if (!row) {
     return std::optional<JobDetail>{};
@@ -139,6 +153,10 @@ Result<std::optional<JobDetail>> read_detail(StoreReader& reader, JobId id, cons
   for (const AttemptRow& attempt : attempts) {
     detail.attempts.push_back(attempt_view(
         attempt, node, row->log.empty() ? own_log_path(logs, id, attempt.number) : row->log));
+    if (!attempt.ended) {
+      note_ending(detail.attempts.back(), dir);
+      detail.job.message = detail.attempts.back().message;
+    }
   }
   return std::optional(std::move(detail));
 }

@@ -20,7 +20,8 @@ namespace berth {
                                         const std::string& node, const std::string& logs);
 [[nodiscard]] Result<std::optional<JobDetail>> read_detail(StoreReader& reader, JobId id,
                                                            const std::string& node,
-                                                           const std::string& logs);
+                                                           const std::string& logs,
+                                                           const std::string& dir);
 
 [[nodiscard]] std::vector<GpuView> make_gpu_views(const State& state, const std::string& node,
                                                   Now now);

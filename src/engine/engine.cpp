@@ -40,6 +40,9 @@ void Engine::handle(Event event, Reply reply) {
       }
     }
   }
+  if (const auto* space = std::get_if<event::SpaceChanged>(&event)) {
+    records_full_ = records_full_ && space->low;
+  }
   const std::size_t before = open_.step.changes.size();
   auto answer = apply(state_, std::move(event), clock_.now(), open_.step);
   note_finished(before);
@@ -152,12 +155,15 @@ void Engine::committed(CommitOutcome outcome) {
   }
   Batch done = std::exchange(committing_, {});
   release(done, outcome);
-  if (outcome.low_space != state_.low_space) {
+  // That the database found room does not mean that a new file does (quota, inodes). Once a record
+  // could not be made, only a look at the disk of its own ends it; or starts would spin.
+  if (outcome.low_space ? !state_.low_space : state_.low_space && !records_full_) {
     handle(event::SpaceChanged{outcome.low_space, outcome.space_detail});
   }
   for (const auto& [attempt, error] : outcome.unprepared) {
     if (error.code == ErrorCode::no_space) {
       handle(event::SpaceChanged{true, error.message});
+      records_full_ = true;
       handle(event::AttemptRevoked{attempt, error.message});
       continue;
     }

@@ -78,6 +78,7 @@ class Engine {
   Batch open_;  ///< collects what the next commit will cover
   Batch committing_;
   bool in_flight_ = false;
+  bool records_full_ = false;  ///< there was no space for the record of an attempt
   std::optional<Error> broken_;
 };
 

@@ -28,8 +28,9 @@ struct Transaction {
 };
 
 struct CommitOutcome {
-  Status
-      status;  ///< an error means: nothing of the transaction is on disk, and the engine must stop
+  /// An error: nothing may be said to have happened, and the engine must stop. (After a failed sync
+  /// the transaction may yet turn out to be there at the next start.)
+  Status status;
   /// Attempts of `prepare` for which no record file could be made. They never start.
   std::vector<std::pair<AttemptId, Error>> unprepared;
   bool low_space = false;  ///< the reserve had to be used, or the file system is nearly full

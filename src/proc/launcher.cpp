@@ -399,7 +399,10 @@ Recovery Launcher::lose(AttemptId attempt, pid_t session, std::string why) {
                     why, survivors.left.size(), first.name, first.pid, first.state)};
   }
   if (survivors.ended > 0) {
-    why += fmt::format("; {} of its processes were still running and were ended", survivors.ended);
+    why += survivors.ended == 1
+               ? "; 1 process of it was still running and was ended"
+               : fmt::format("; {} processes of it were still running and were ended",
+                             survivors.ended);
   }
   return recovery::Lost{verdict_lost(std::move(why), read_clock().wall)};
 }

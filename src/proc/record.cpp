@@ -158,6 +158,9 @@ std::string cannot_start_message(const Record::Exit& exit) {
   if (exit.stage == "exec" && exit.error == EACCES) {
     return fmt::format("cannot start: {}: permission denied; is it executable?", exit.name);
   }
+  if (exit.stage == "exec" && exit.error == EISDIR) {
+    return fmt::format("cannot start: {}: is a directory, not a program", exit.name);
+  }
   if (exit.stage == "spec") {
     return "cannot start: the supervisor did not understand its instructions; do berthd and "
            "berth-shim come from the same version?";

@@ -164,7 +164,11 @@ class Newborn {
       }
       try_file(candidate.c_str());
       if (errno == EACCES) {
-        error = EACCES;  // found but not allowed; perhaps a later folder has a better one
+        // Found but not allowed; perhaps a later folder has a better one. A folder that may not be
+        // searched says the same, but then nothing was found.
+        if (::access(candidate.c_str(), F_OK) == 0) {
+          error = EACCES;
+        }
       } else if (errno == ENOENT && ::access(candidate.c_str(), F_OK) == 0) {
         give_up(Stage::interpreter, ENOENT, candidate.view());
       } else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
@@ -191,6 +195,10 @@ class Newborn {
 
   [[noreturn]] void give_up_on(const char* file, int error) {
     const bool there = error == ENOENT && ::access(file, F_OK) == 0;
+    struct stat status{};
+    if (error == EACCES && ::stat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+      error = EISDIR;  // what exec calls a lack of permission
+    }
     give_up(there ? Stage::interpreter : Stage::exec, error, file);
   }
 

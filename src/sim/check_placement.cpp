@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/gpus.hpp"
-
 namespace berth::sim {
 
 void PlacementChecker::moment(Now now) {

@@ -58,7 +58,30 @@ void RunChecker::unprepared(AttemptId attempt, const Error& /*error*/) {
   unprepared_.insert(attempt);
 }
 
+void RunChecker::effect(const Effect& effect) {
+  if (const auto* kill = std::get_if<effect::Kill>(&effect)) {
+    told_to_end_.insert(kill->attempt);
+  } else if (const auto* start = std::get_if<effect::Start>(&effect);
+             start && unprepared_.contains(start->attempt)) {
+    findings_.report(fmt::format("attempt {} was started without a record", start->attempt.value));
+  }
+}
+
+void RunChecker::stepped(const Engine* engine, Now /*now*/, bool idle) {
+  if (!idle || engine->broken()) {
+    return;
+  }
+  for (const AttemptId attempt : disk_.open) {
+    if (disk_.job(disk_.attempts.at(attempt).job)->kill_requested &&
+        !told_to_end_.contains(attempt)) {
+      findings_.report(
+          fmt::format("attempt {} is to be killed and nobody has told it", attempt.value));
+    }
+  }
+}
+
 void RunChecker::crashed(bool machine) {
+  told_to_end_.clear();
   power_cut_ = machine;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/gpus.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 #include "sim/sim_store.hpp"
 
 #include <set>
+#include <utility>
 
 #include "base/assert.hpp"
 

@@ -1,8 +1,8 @@
 #include "sim/simulation.hpp"
 
 #include <unistd.h>
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <cstring>
 

@@ -188,15 +188,9 @@ void MemoryStore::apply(const change::JobUpdate& update) {
   row.attempts = update.attempts;
   row.retries_used = update.retries_used;
   row.kill_requested = update.kill_requested;
-  if (update.exit_code) {
-    row.exit_code = update.exit_code;
-  }
-  if (update.failure) {
-    row.failure = update.failure;
-  }
-  if (!update.message.empty()) {
-    row.message = update.message;
-  }
+  row.exit_code = update.exit_code;
+  row.failure = update.failure;
+  row.message = update.message;
 }
 
 void MemoryStore::apply(const change::AttemptPut& put) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -222,9 +223,16 @@ Result<Fd> lock_store(const fs::path& file) {
     }
     return fail_errno(fmt::format("cannot create {}", path.native()), error);
   }
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  // A child that a daemon was starting when it was killed shares its lock until it has become
+  // another program.
+  const auto patience_ends = std::chrono::steady_clock::now() + kOpenTimeout;
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return fail_errno(fmt::format("cannot lock {}", path.native()), errno);
+    }
+    if (std::chrono::steady_clock::now() < patience_ends) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      continue;
     }
     std::array<char, 24> holder{};
     const ssize_t got = ::pread(fd.get(), holder.data(), holder.size() - 1, 0);

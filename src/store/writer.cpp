@@ -68,8 +68,8 @@ Status TransactionWriter::prepare_statements() {
       {&job_state_, "SELECT state, batch FROM jobs WHERE id=?1"},
       {&update_job_,
        "UPDATE jobs SET state=?2, attempts=?3, retries_used=?4, kill_requested=?5,"
-       " started=coalesce(?6,started), ended=?7, exit_code=coalesce(?8,exit_code),"
-       " failure=coalesce(?9,failure), message=coalesce(?10,message) WHERE id=?1"},
+       " started=coalesce(?6,started), ended=?7, exit_code=?8, failure=?9, message=?10"
+       " WHERE id=?1"},
       {&put_attempt_,
        "INSERT INTO attempts(id,job,number,boot,gpu_memory,started,gpus)"
        " VALUES(?1,?2,?3,?4,?5,?6,?7)"},
@@ -173,19 +173,15 @@ Status TransactionWriter::apply(const change::JobUpdate& update) {
   }
   std::optional<Millis> started;
   std::optional<Millis> ended;
-  std::optional<std::string_view> message;
   if (update.state == JobState::running && before == JobState::queued) {
     started = update.wall;
   }
   if (is_terminal(update.state)) {
     ended = update.wall;
   }
-  if (!update.message.empty()) {
-    message = update.message;
-  }
   return update_job_.run(update.id, update.state, update.attempts, update.retries_used,
                          update.kill_requested, started, ended, update.exit_code, update.failure,
-                         message);
+                         std::string_view(update.message));
 }
 
 Status TransactionWriter::apply(const change::AttemptPut& put) {

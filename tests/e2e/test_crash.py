@@ -40,6 +40,7 @@ POINTS = DAEMON_POINTS + SHIM_POINTS
 LOSING_POINTS = ("shim_after_start", "shim_before_exit_record")
 
 ROUNDS, KILLS = (20, 510) if LONG else (4, 135)
+POINT_DEATHS_MIN = 3  # at each point, in each round
 OUTSTANDING_MAX = 40
 FAILURE_EXIT, FAILURE_NODE_LOST = 0, 6  # as in the database
 
@@ -199,10 +200,11 @@ class Harness:
             self.berth.wait_started(ids[0])
         self.death()
 
-    def cycle_at(self, point):
+    def cycle_at(self, point, passes):
+        """Whether somebody died there."""
+        before = self.kills[point]
         if point in ("before_adopt", "after_adopt"):
             self.open_some_attempts()
-        passes = 1 if point in SHIM_POINTS else self.rng.choice([1, 1, 1, 2, 3, 5])
         served = self.birth(f"{point}:{passes}")
         ids = None
         if served and self.resend_lost():
@@ -211,6 +213,7 @@ class Harness:
         if ids and point in SHIM_POINTS:
             self.await_shim_death(point, ids[0])
         self.death(patience=0.0 if point in SHIM_POINTS else 1.5)
+        return self.kills[point] > before
 
     def await_shim_death(self, point, job_id):
         def over():
@@ -254,13 +257,16 @@ class Harness:
                 self.shoot_shims(self.rng.choice([1, 100]))
 
     def run(self, kills):
-        points = []
-        while sum(self.kills.values()) < kills or points:
-            if not points and sum(self.kills.values()) < kills:
-                points = [p for p in POINTS for _ in range(1)]
-                self.rng.shuffle(points)
-            if self.rng.random() < 0.4:
-                self.cycle_at(points.pop())
+        """Visits every point in turn, random misfortune in between, until there were enough."""
+        points, visits = [], 0
+        while points or visits < POINT_DEATHS_MIN or sum(self.kills.values()) < kills:
+            if not points:
+                points = self.rng.sample(POINTS, len(POINTS))
+                visits += 1
+            if self.rng.random() < 0.5:
+                passes = 1 if points[-1] in SHIM_POINTS else self.rng.choice([1, 1, 1, 2, 3, 5])
+                if self.cycle_at(points[-1], passes) or self.cycle_at(points[-1], 1):
+                    points.pop()
             else:
                 self.cycle_at_random()
 
@@ -399,7 +405,7 @@ def test_nothing_is_lost_or_doubled_whatever_dies_when(make_instance, tmp_path, 
     print(dict(harness.kills))
     assert sum(harness.kills.values()) >= KILLS
     for point in (*POINTS, "daemon", "shim"):
-        assert harness.kills[point] >= 2, f"too few deaths at {point}: {harness.kills}"
+        assert harness.kills[point] >= POINT_DEATHS_MIN, f"too few deaths at {point}: {harness.kills}"
 
 
 def reboot(berth, boot_id):

@@ -256,7 +256,7 @@ RC_GTEST_PROP(RestoreProps, a_restart_finds_what_was_there, ()) {
   player.settle();
   again.settle();
   RC_ASSERT(fingerprint(again.state) == fingerprint(player.state));
-  for (const Op& op : any_history()) {
+  for (const Op& op : *rc::gen::arbitrary<History>()) {
     player.play(op);
     again.play(op);
     const Decision live = decide(player.state, player.now);

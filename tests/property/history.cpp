@@ -193,7 +193,7 @@ void Player::sample(const Op& op) {
       }
       card.with(stranger);
     }
-    if (dice % 11 == 0) {
+    if (dice % 5 == 1) {
       card.unknown_processes();
     }
     if (dice % 13 == 0) {

@@ -480,7 +480,7 @@ TEST(Explain, TellsANumberForEveryCardInTheWay) {
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_EQ(reasons[0].text,
             "no GPU has room: GPU 0: others keep it 80 % busy, the limit is 30 %; "
-            "GPU 1: 1 GiB of 7.8 GiB free; GPU 2: taken by job 1");
+            "GPU 1: 1 GiB free, 7.8 GiB needed; GPU 2: taken by job 1");
   EXPECT_EQ(reasons[0].jobs, std::vector<JobId>{JobId{1}});
 }
 

@@ -73,6 +73,11 @@ std::string broken_counter(const State& state) {
       use.resources[name] += count;
     }
   }
+  for (const auto& [id, after] : state.pending) {
+    if (!state.jobs.contains(id)) {
+      return fmt::format("job {} is gone and still waits for others", id.value);
+    }
+  }
   std::string found = first_of({differs("running", state.running, running),
                                 differs("open attempts", state.attempts.size(), running),
                                 differs("use.cpus", state.use.cpus, use.cpus),

@@ -90,7 +90,7 @@ TEST(Restore, KeepsAKillThatWasUnderWay) {
 }
 
 TEST(Restore, EqualsTheLiveStateAfterAnyHistory) {
-  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const auto below = [&random](std::size_t n) {

@@ -279,6 +279,20 @@ TEST_F(EngineTest, AnAttemptWithoutARecordForLackOfSpaceIsNotCharged) {
   EXPECT_EQ(trace.back(), "start 2");
 }
 
+TEST_F(EngineTest, NoRoomForRecordsDoesNotSpinWhileTheDatabaseHasRoom) {
+  engine.handle(a_submission(a_cpu_job()));
+  CommitOutcome no_inodes;
+  no_inodes.unprepared.emplace_back(AttemptId{1}, Error{ErrorCode::no_space, "no inodes"});
+  store.finish(no_inodes);
+  store.finish();  // the revocation; the database itself has room
+  EXPECT_FALSE(store.busy()) << "started again at once";
+  EXPECT_TRUE(engine.state().low_space);
+  EXPECT_EQ(engine.state().space_detail, "no inodes");
+  engine.handle(event::SpaceChanged{false, ""});  // the daemon's own look at the disk
+  store.finish();
+  EXPECT_EQ(trace.back(), "start 2");
+}
+
 TEST_F(EngineTest, LowSpaceRefusesSubmissionsUntilACommitSaysOtherwise) {
   engine.handle(a_submission(a_cpu_job()));
   store.finish({.status = {}, .unprepared = {}, .low_space = true, .space_detail = "/var: 0 B"});

@@ -117,16 +117,16 @@ TEST_F(ReaderTest, AJobIsShownInFull) {
   EXPECT_FALSE(reader_.payload({8}).value());
 }
 
-TEST_F(ReaderTest, FieldsOfAnUpdateThatAreNotSetKeepTheirValue) {
+TEST_F(ReaderTest, AnUpdateReplacesWhatWasKnownOfTheOutcome) {
   auto first = job_update(1, JobState::queued);
   first.exit_code = 3;
   first.failure = FailureClass::timeout;
   first.message = "too slow";
   ASSERT_TRUE(driver_.commit({job_put(1), first, job_update(1, JobState::cancelled)}).status);
   const auto row = reader_.job({1}).value();
-  EXPECT_EQ(row->exit_code, 3);
-  EXPECT_EQ(row->failure, FailureClass::timeout);
-  EXPECT_EQ(row->message, "too slow");
+  EXPECT_EQ(row->exit_code, std::nullopt);
+  EXPECT_EQ(row->failure, std::nullopt);
+  EXPECT_EQ(row->message, "");
   EXPECT_EQ(row->started, std::nullopt);
 }
 
