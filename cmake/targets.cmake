@@ -28,4 +28,7 @@ function(berth_test name)
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(berth_tsan_tests ${name})  # where threads meet
+  endif()
 endfunction()

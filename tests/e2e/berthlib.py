@@ -186,7 +186,7 @@ class Instance:
             os.close(tell)
             tell = -1
             if not select.select([ready], [], [], timeout)[0]:
-                raise AssertionError(f"the daemon is not ready after {timeout} s\n{self.log_tail()}")
+                raise AssertionError(f"no daemon after {timeout} s\n{self.log_tail()}")
             line = os.read(ready, 65536).decode(errors="replace").strip()
         finally:
             os.close(ready)

@@ -1,9 +1,9 @@
 """SIGKILL of the daemon, of supervisors and of both, at random and at every instrumented point.
 
 One instance lives through all of it while jobs come and go. Each job writes a line when it begins
-and one when it ends; at the end those lines, the acknowledgements a client got and the database must
-tell the same story: no acknowledged job lost, none run twice, no exit code lost, no id given twice,
-no process left over.
+and one when it ends; at the end those lines, the acknowledgements a client got and the database
+must tell the same story: no acknowledged job lost, none run twice, no exit code lost, no id given
+twice, no process left over.
 """
 
 import collections
@@ -405,7 +405,7 @@ def test_nothing_is_lost_or_doubled_whatever_dies_when(make_instance, tmp_path, 
     print(dict(harness.kills))
     assert sum(harness.kills.values()) >= KILLS
     for point in (*POINTS, "daemon", "shim"):
-        assert harness.kills[point] >= POINT_DEATHS_MIN, f"too few deaths at {point}: {harness.kills}"
+        assert harness.kills[point] >= POINT_DEATHS_MIN, f"too few at {point}: {harness.kills}"
 
 
 def reboot(berth, boot_id):
