@@ -2,6 +2,7 @@
 
 option(BERTH_TESTS "Build the tests" ON)
 option(BERTH_BENCH "Build the benchmarks" OFF)
+option(BERTH_WERROR "Warnings are errors" OFF)
 option(BERTH_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(BERTH_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 

@@ -1,6 +1,7 @@
 #include "cli/daemon.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "cli/start_daemon.hpp"
 
@@ -8,6 +9,9 @@ namespace berth::cli {
 namespace {
 
 constexpr int kTries = 4;
+constexpr Millis kSuccessorPatience{5'000};
+constexpr Millis kSuccessorPause{50};
+constexpr int kServiceUnavailable = 503;
 
 }  // namespace
 
@@ -40,6 +44,19 @@ Status Daemon::connect() {
   return {};
 }
 
+bool Daemon::await_successor() {
+  client_.reset();
+  const Millis begun = read_clock().mono;
+  while (read_clock().mono - begun < kSuccessorPatience) {
+    std::this_thread::sleep_for(kSuccessorPause);
+    if (auto client = HttpClient::connect(paths_.socket)) {
+      client_ = std::move(*client);
+      return true;
+    }
+  }
+  return false;
+}
+
 Result<std::string> Daemon::call(const std::string& method, const std::string& target,
                                  const std::string& body, Millis timeout) {
   Error last;
@@ -49,6 +66,10 @@ Result<std::string> Daemon::call(const std::string& method, const std::string& t
     }
     const Millis begun = read_clock().mono;
     auto response = client_->request(method, target, body, timeout);
+    if (response && response->status == kServiceUnavailable && method == "GET" &&
+        await_successor()) {
+      continue;
+    }
     if (response) {
       const auto& headers = response->headers;
       const bool closes = std::ranges::any_of(headers, [](const auto& header) {

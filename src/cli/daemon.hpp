@@ -40,6 +40,9 @@ class Daemon {
  private:
   Daemon(InstancePaths paths, Start start) : paths_(std::move(paths)), start_(start) {}
   Status connect();
+  /// A daemon that stops cleanly may be followed by another at once, as in an upgrade. Does not
+  /// start one: whoever stopped it may have meant it.
+  bool await_successor();
   template <class T>
   Result<T> decode_answer(const std::string& body) {
     auto answer = decode<T>(body);

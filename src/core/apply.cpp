@@ -413,7 +413,7 @@ Result<Answer> on(Context& c, event::AttemptRevoked revoked) {
 Result<Answer> on(Context& c, event::Sampled sampled) {
   State& state = c.state;
   GpuSample& sample = sampled.sample;
-  state.sampled = sample.begun_mono;
+  state.seen = c.now.mono;
   state.probe_error.clear();
   state.driver = sample.driver;
   std::vector<Gpu> gpus;
@@ -421,6 +421,7 @@ Result<Answer> on(Context& c, event::Sampled sampled) {
     Gpu gpu;
     gpu.known = true;
     gpu.sampled = sample.begun_mono;
+    gpu.seen = c.now.mono;
     gpu.facts = std::move(facts);
     const auto old =
         std::ranges::find(state.gpus, gpu.facts.uuid, [](const Gpu& g) { return g.facts.uuid; });
@@ -440,6 +441,10 @@ Result<Answer> on(Context& c, event::Sampled sampled) {
     gpus.push_back(std::move(gpu));
   }
   for (Gpu& old : state.gpus) {
+    // A card that the driver no longer shows has nobody left to look for.
+    std::erase_if(old.claims, [&](const Claim& claim) {
+      return claim.ended && sample.begun_mono >= *claim.ended;
+    });
     if (!old.claims.empty()) {
       // Promised, but the driver no longer shows it.
       old.known = false;
@@ -454,7 +459,7 @@ Result<Answer> on(Context& c, event::Sampled sampled) {
 
 Result<Answer> on(Context& c, event::ProbeFailed failed) {
   c.state.probe_error = std::move(failed.why);
-  c.state.sampled.reset();
+  c.state.seen.reset();
   for (Gpu& gpu : c.state.gpus) {
     gpu.known = false;
   }

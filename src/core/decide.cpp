@@ -62,12 +62,12 @@ Strangers strangers_on(const GpuFacts& facts, bool claimed) {
 }  // namespace
 
 Room::Room(const State& state, Now now) : state_(&state), use_(state.use) {
-  stale_ = !state.sampled || now.mono - *state.sampled > state.rules.sample_age_max;
+  stale_ = !state.seen || now.mono - *state.seen > state.rules.sample_age_max;
   cards_.reserve(state.gpus.size());
   for (const Gpu& gpu : state.gpus) {
     Card card;
     card.index = gpu.facts.index;
-    card.stale = !gpu.known || now.mono - gpu.sampled > state.rules.sample_age_max;
+    card.stale = !gpu.known || now.mono - gpu.seen > state.rules.sample_age_max;
     card.trouble = gpu.facts.trouble;
     card.total = gpu.facts.memory_total;
     card.claims = static_cast<std::uint32_t>(gpu.claims.size());

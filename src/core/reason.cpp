@@ -106,10 +106,9 @@ std::string describe(const GpuObstacle& o) {
 
 namespace {
 
-void explain_room(const State& state, const Request& request, Now now,
+void explain_room(const State& state, const Request& request, const Room& room,
                   std::vector<Reason>& reasons) {
   using Kind = Reason::Kind;
-  const Room room(state, now);
   if (request.cpus > room.cpus_free()) {
     reasons.push_back(
         {Kind::cpus,
@@ -199,6 +198,10 @@ void explain_room(const State& state, const Request& request, Now now,
 }  // namespace
 
 std::vector<Reason> explain(const State& state, const Job& job, Now now) {
+  return explain(state, job, Room(state, now));
+}
+
+std::vector<Reason> explain(const State& state, const Job& job, const Room& room) {
   using Kind = Reason::Kind;
   std::vector<Reason> reasons;
   if (job.state != JobState::queued) {
@@ -245,7 +248,7 @@ std::vector<Reason> explain(const State& state, const Job& job, Now now) {
            {}});
     }
   }
-  explain_room(state, state.request(job), now, reasons);
+  explain_room(state, state.request(job), room, reasons);
   if (reasons.empty()) {
     reasons.push_back({Kind::due, "nothing stands in its way; it starts in a moment", {}, {}});
   }

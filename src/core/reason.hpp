@@ -39,5 +39,7 @@ struct Reason {
 /// Everything that keeps the job from starting now. Never empty for a queued job; empty for any
 /// other. Cost depends on the machine, not on the backlog.
 [[nodiscard]] std::vector<Reason> explain(const State& state, const Job& job, Now now);
+/// The same for many jobs: `room` is what is left at that moment.
+[[nodiscard]] std::vector<Reason> explain(const State& state, const Job& job, const Room& room);
 
 }  // namespace berth

@@ -78,6 +78,7 @@ struct Claim {
 struct Gpu {
   GpuFacts facts;
   Millis sampled{0};   ///< when the sample that gave `facts` began
+  Millis seen{0};      ///< when it arrived: a slow driver's answer is fresh when it comes
   bool known = false;  ///< the last sample showed this card
   std::vector<Claim> claims;
 };
@@ -103,7 +104,7 @@ class State {
   std::vector<Gpu> gpus;  ///< by index of the driver
   std::string probe_error;
   std::string driver;
-  std::optional<Millis> sampled;  ///< when the last good look at the GPUs began
+  std::optional<Millis> seen;  ///< when the last good look at the GPUs arrived
 
   bool low_space = false;
   std::string space_detail;

@@ -18,7 +18,6 @@
 
 #include "api/http.hpp"
 #include "api/paths.hpp"
-#include "base/failpoint.hpp"
 #include "daemon/gpu_source.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/prober.hpp"
@@ -134,6 +133,7 @@ struct Daemon::Impl {
   std::unique_ptr<HttpServer> server;
   Loop::Handle signals;
   Loop::Handle space_timer;
+  Loop::Handle stop_timer;
   bool stopping = false;
   int exit_code = 0;
 
@@ -179,6 +179,9 @@ void Daemon::Impl::sample() {
 }
 
 void Daemon::Impl::watch_space() {
+  if (stopping) {
+    return;
+  }
   space_timer = loop.after(kSpaceCheck, [this] {
     store->check_space([this](SpaceReport report) {
       if (report.low != engine->state().low_space) {
@@ -198,7 +201,7 @@ void Daemon::Impl::stop(std::string_view why) {
   service->close();
   // One more turn for answers on their way out, then the end; what is not durable was not answered.
   engine->read([](const State&) { return 0; },
-               [this](int) { space_timer = loop.after(Millis(20), [this] { loop.stop(); }); });
+               [this](int) { stop_timer = loop.after(Millis(20), [this] { loop.stop(); }); });
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
@@ -304,14 +307,22 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   ServiceConfig service;
   service.dir = paths.dir;
   service.logs = paths.logs;
-  service.database = paths.database;
   service.node = host_name();
   service.simulated = impl->gpus.simulated;
   service.owner = ::getuid();
   impl->readers = std::make_unique<Worker>("reader");
-  impl->service = std::make_unique<Service>(impl->loop, *impl->engine, *impl->prober,
-                                            *impl->readers, std::move(reader), std::move(service),
-                                            [self] { self->stop("asked to"); });
+  Service::Hooks serving;
+  serving.stop = [self] { self->stop("asked to"); };
+  serving.after_fresh_look = [self](std::function<void()> then) {
+    if (self->gpus.none) {
+      then();
+    } else {
+      self->prober->after_fresh(std::move(then));
+    }
+  };
+  impl->service =
+      std::make_unique<Service>(impl->loop, *impl->engine, *impl->readers, std::move(reader),
+                                std::move(service), std::move(serving));
 
   std::vector<std::pair<AttemptId, bool>> open_attempts;
   for (const Snapshot::OpenAttempt& attempt : snapshot.attempts) {

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -31,10 +31,11 @@ Status run(const std::vector<std::string>& words) {
     return fail_errno(fmt::format("cannot run {}", words[0]), error);
   }
   int status = 0;
-  ::waitpid(pid, &status, 0);
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
   if (status != 0) {
     return fail(ErrorCode::io,
-                fmt::format("{} {} failed; its message is above", words[0], words[1]));
+                fmt::format("{} {} failed; the daemon's log says why", words[0], words[1]));
   }
   return {};
 }

@@ -168,13 +168,18 @@ void Prober::fail(const std::string& why) {
   outstanding_ = false;
   again_ = false;
   resting_ = true;
-  hooks_.emit(event::ProbeFailed{why});
-  tell_waiters();
-  tell_waiters();
+  // Later: this may be the consequence of an effect, whose outcome must not overtake it.
+  loop_.post([this, why] {
+    hooks_.emit(event::ProbeFailed{why});
+    tell_waiters();
+    tell_waiters();
+  });
   timer_ = loop_.after(rest_, [this] {
     resting_ = false;
     if (hooks_.wanted()) {
       ask();
+    } else {
+      look_again_later();  // or a job that comes later would wait for a look that nobody takes
     }
   });
   rest_ = std::min(rest_ * 2, kRestMax);

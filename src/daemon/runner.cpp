@@ -26,7 +26,8 @@ Runner::Runner(Loop& loop, Launcher& launcher, InstanceFacts facts, std::string 
       daemon_lock_(std::move(daemon_lock)),
       cgroup_parent_(std::move(cgroup_parent)),
       hooks_(std::move(hooks)),
-      spawner_("spawner") {}
+      spawner_("spawner"),
+      finder_("finder") {}
 
 void Runner::run(const Effect& effect) {
   if (const auto* start_effect = std::get_if<effect::Start>(&effect)) {
@@ -124,7 +125,7 @@ void Runner::ended(AttemptId attempt) {
 }
 
 void Runner::find_out(AttemptId attempt, std::function<Recovery()> find) {
-  spawner_.post([this, attempt, find = std::move(find)] {
+  finder_.post([this, attempt, find = std::move(find)] {
     auto found = std::make_shared<Recovery>(find());
     loop_.post([this, attempt, found, find] { settle(attempt, std::move(*found), find); });
   });

@@ -47,7 +47,7 @@ class Runner : public EffectSink {
   void started(AttemptId attempt, Result<Shim> shim);
   void watch(AttemptId attempt, Shim shim);
   void ended(AttemptId attempt);
-  /// Asks `find` on the spawning thread, where it may take its time, and acts on what it found.
+  /// Asks `find` on a thread where it may take its time, and acts on what it found.
   void find_out(AttemptId attempt, std::function<Recovery()> find);
   void settle(AttemptId attempt, Recovery found, const std::function<Recovery()>& find);
   /// Its command has not run and never will under this id.
@@ -64,7 +64,9 @@ class Runner : public EffectSink {
   std::unordered_map<AttemptId, Running> running_;
   std::unordered_map<std::uint32_t, AttemptId> by_pid_;
   Millis unborn_pause_{0};  ///< grows while one supervisor after the other dies before it begins
-  Worker spawner_;          ///< last: ends first, while what its tasks use is still there
+  // Last: they end first, while what their tasks use is still there.
+  Worker spawner_;
+  Worker finder_;  ///< looks for survivors: what will not die must not keep others from starting
 };
 
 }  // namespace berth

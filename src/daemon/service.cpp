@@ -39,15 +39,14 @@ void Service::read_store(Query query, Then then) {
   });
 }
 
-Service::Service(Loop& loop, Engine& engine, Prober& prober, Worker& readers, StoreReader reader,
-                 ServiceConfig config, std::function<void()> stop)
+Service::Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader,
+                 ServiceConfig config, Hooks hooks)
     : loop_(loop),
       engine_(engine),
-      prober_(prober),
       readers_(readers),
       reader_(std::move(reader)),
       config_(std::move(config)),
-      stop_(std::move(stop)),
+      hooks_(std::move(hooks)),
       started_(read_clock().mono) {}
 
 void Service::handle(HttpRequest request, Respond respond) {
@@ -84,7 +83,7 @@ void Service::handle(HttpRequest request, Respond respond) {
       return events(request, std::move(respond));
     case RouteId::stop:
       respond(ok("{}"));
-      stop_();
+      hooks_.stop();
       return;
   }
 }
@@ -123,13 +122,13 @@ JobView Service::view(const JobRow& row) const {
 }
 
 void Service::explain_all(std::vector<JobView>& jobs) const {
-  const Now now = read_clock();
+  const Room room(engine_.state(), read_clock());
   for (JobView& job : jobs) {
     if (job.state != JobState::queued) {
       continue;
     }
     if (const Job* live = engine_.state().job(JobId{job.id})) {
-      const auto reasons = explain(engine_.state(), *live, now);
+      const auto reasons = explain(engine_.state(), *live, room);
       job.reason = reasons.empty() ? std::string{} : reasons.front().text;
     }
   }
@@ -152,8 +151,12 @@ void Service::list_jobs(const HttpRequest& request, Respond respond) {
         }
         explain_all(page->jobs);
         engine_.read([](const State&) { return 0; },
-                     [respond = std::move(respond), page = std::move(*page)](int) {
-                       respond(ok(encode(page)));
+                     [this, respond = std::move(respond), page = std::move(*page)](int) mutable {
+                       // Pages can be long: they become text away from the loop.
+                       read_store([page = std::move(page)](StoreReader&) { return encode(page); },
+                                  [respond = std::move(respond)](std::string body) {
+                                    respond(ok(std::move(body)));
+                                  });
                      });
       });
 }
@@ -332,15 +335,15 @@ std::vector<GpuView> Service::gpu_views() const {
 }
 
 void Service::gpus(Respond respond) {
-  const auto& sampled = engine_.state().sampled;
+  const auto& seen = engine_.state().seen;
   const auto now = [this, respond = std::move(respond)] {
     engine_.read([this](const State&) { return gpu_views(); },
                  [respond](const std::vector<GpuView>& views) { respond(ok(encode(views))); });
   };
-  if (sampled && read_clock().mono - *sampled < kGpuAgeShown) {
+  if (seen && read_clock().mono - *seen < kGpuAgeShown) {
     now();
   } else {
-    prober_.after_fresh(now);
+    hooks_.after_fresh_look(now);
   }
 }
 
@@ -363,8 +366,8 @@ void Service::status(Respond respond) {
                }
                status.gpus = gpu_views();
                status.probe.driver = state.driver;
-               if (state.sampled) {
-                 status.probe.age = read_clock().mono - *state.sampled;
+               if (state.seen) {
+                 status.probe.age = read_clock().mono - *state.seen;
                }
                status.probe.error = state.probe_error;
                status.probe.simulated = config_.simulated;
@@ -398,6 +401,7 @@ void Service::events(const HttpRequest& request, Respond respond) {
 
 void Service::look(const std::shared_ptr<Listener>& listener) {
   if (listener->looking) {
+    listener->again = true;  // that look may have begun too early to see it
     return;
   }
   listener->looking = true;
@@ -419,7 +423,7 @@ void Service::look(const std::shared_ptr<Listener>& listener) {
           return;
         }
         if (rows->empty() && !last) {
-          if (listener->last_look) {
+          if (std::exchange(listener->again, false) || listener->last_look) {
             look(listener);
           }
           return;
@@ -453,7 +457,9 @@ void Service::on_durable() {
 }
 
 void Service::close() {
-  const Error going{ErrorCode::unavailable, "the daemon is stopping"};
+  const Error going{
+      ErrorCode::unavailable,
+      "the daemon was stopped; running jobs go on, and the next command starts it again"};
   for (const auto& waiter : std::exchange(waiters_, {})) {
     waiter->respond(error_response(going));
   }

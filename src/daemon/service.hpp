@@ -11,7 +11,6 @@
 #include "api/routes.hpp"
 #include "api/wire.hpp"
 #include "daemon/loop.hpp"
-#include "daemon/prober.hpp"
 #include "daemon/worker.hpp"
 #include "engine/engine.hpp"
 #include "store/reader.hpp"
@@ -21,7 +20,6 @@ namespace berth {
 struct ServiceConfig {
   std::string dir;
   std::string logs;
-  std::string database;
   std::string node;
   bool simulated = false;
   std::uint32_t owner = 0;  ///< the only user who gets in
@@ -29,8 +27,14 @@ struct ServiceConfig {
 
 class Service {
  public:
-  Service(Loop& loop, Engine& engine, Prober& prober, Worker& readers, StoreReader reader,
-          ServiceConfig config, std::function<void()> stop);
+  struct Hooks {
+    std::function<void()> stop;
+    /// Calls back after a look at the GPUs that begins now.
+    std::function<void(std::function<void()>)> after_fresh_look;
+  };
+
+  Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader, ServiceConfig config,
+          Hooks hooks);
 
   void handle(HttpRequest request, Respond respond);
   /// Something has become durable: whoever waits may have what they wait for.
@@ -51,6 +55,7 @@ class Service {
     Respond respond;
     Loop::Handle timeout;
     bool looking = false;
+    bool again = false;  ///< something became durable during the look
     bool last_look = false;
   };
 
@@ -78,11 +83,10 @@ class Service {
 
   Loop& loop_;
   Engine& engine_;
-  Prober& prober_;
   Worker& readers_;
   StoreReader reader_;
   ServiceConfig config_;
-  std::function<void()> stop_;
+  Hooks hooks_;
   Millis started_;
   std::list<std::shared_ptr<Waiter>> waiters_;
   std::list<std::shared_ptr<Listener>> listeners_;

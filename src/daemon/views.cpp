@@ -155,7 +155,9 @@ Result<std::optional<JobDetail>> read_detail(StoreReader& reader, JobId id, cons
         attempt, node, row->log.empty() ? own_log_path(logs, id, attempt.number) : row->log));
     if (!attempt.ended) {
       note_ending(detail.attempts.back(), dir);
-      detail.job.message = detail.attempts.back().message;
+      if (!detail.attempts.back().message.empty()) {
+        detail.job.message = detail.attempts.back().message;
+      }
     }
   }
   return std::optional(std::move(detail));

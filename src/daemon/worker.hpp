@@ -19,7 +19,6 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   void post(std::function<void()> task);
-  [[nodiscard]] std::size_t backlog();
 
  private:
   void run();

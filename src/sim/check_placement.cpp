@@ -13,7 +13,8 @@ void PlacementChecker::moment(Now now) {
 
 void PlacementChecker::handling(const Event& event) {
   if (const auto* sampled = std::get_if<event::Sampled>(&event)) {
-    samples_.emplace_back(sampled->sample);
+    samples_.emplace_back(
+        Seen{sampled->sample, moments_.empty() ? Millis(0) : moments_.back().now.mono});
   } else if (std::holds_alternative<event::ProbeFailed>(event)) {
     samples_.emplace_back(std::nullopt);
   }
@@ -200,12 +201,12 @@ void PlacementChecker::check_cards(const change::AttemptPut& put, const Ledger::
 std::string PlacementChecker::card_problem(const change::AttemptPut& put,
                                            const Ledger::JobEntry& job, const std::string& uuid,
                                            const Moment& moment) const {
-  const std::optional<GpuSample>& sample = samples_[moment.sample];
-  if (!sample || moment.now.mono - sample->begun_mono > setup_.rules.sample_age_max) {
+  const std::optional<Seen>& seen = samples_[moment.sample];
+  if (!seen || moment.now.mono - seen->arrived > setup_.rules.sample_age_max) {
     return "nobody had looked at it lately";
   }
-  const auto facts = std::ranges::find(sample->gpus, uuid, &GpuFacts::uuid);
-  if (facts == sample->gpus.end() || !facts->trouble.empty()) {
+  const auto facts = std::ranges::find(seen->sample.gpus, uuid, &GpuFacts::uuid);
+  if (facts == seen->sample.gpus.end() || !facts->trouble.empty()) {
     return "it was not usable";
   }
   if (!facts->memory_total || !facts->memory_free) {
@@ -264,12 +265,12 @@ std::string PlacementChecker::card_problem(const change::AttemptPut& put,
 bool PlacementChecker::seen_leaving(AttemptId attempt, const std::string& uuid, Millis ended,
                                     const Moment& moment) const {
   for (std::size_t i = 0; i <= moment.sample; ++i) {
-    if (!samples_[i] || samples_[i]->begun_mono < ended) {
+    if (!samples_[i] || samples_[i]->sample.begun_mono < ended) {
       continue;
     }
-    const auto facts = std::ranges::find(samples_[i]->gpus, uuid, &GpuFacts::uuid);
+    const auto facts = std::ranges::find(samples_[i]->sample.gpus, uuid, &GpuFacts::uuid);
     // Where the driver does not name processes, a look that began after the end has to do.
-    if (facts != samples_[i]->gpus.end() && facts->trouble.empty() &&
+    if (facts != samples_[i]->sample.gpus.end() && facts->trouble.empty() &&
         (!facts->processes || std::ranges::find(*facts->processes, attempt, &GpuProcess::attempt) ==
                                   facts->processes->end())) {
       return true;

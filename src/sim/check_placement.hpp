@@ -36,6 +36,10 @@ class PlacementChecker final : public Observer {
     Now now;
     std::size_t sample = 0;
   };
+  struct Seen {
+    GpuSample sample;
+    Millis arrived{0};
+  };
 
   void check_start(const change::AttemptPut& put);
   void check_limits(JobId id, const Ledger::JobEntry& job);
@@ -54,7 +58,7 @@ class PlacementChecker final : public Observer {
   Setup setup_;
   Ledger disk_;
   Ledger head_;  ///< with the transaction under way
-  std::vector<std::optional<GpuSample>> samples_{std::nullopt};
+  std::vector<std::optional<Seen>> samples_{std::nullopt};
   std::vector<Moment> moments_;
   std::map<AttemptId, Millis> ended_;  ///< on the clock of this boot, since the last start
 };

@@ -21,7 +21,7 @@ import uuid
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(
-    os.environ.get("BERTH_BUILD") or os.environ.get("BERTH_BUILD_DIR") or REPO / "build"
+    os.environ.get("BERTH_BUILD") or REPO / "build"
 ).resolve()
 BIN = BUILD / "bin"
 LONG = os.environ.get("BERTH_TEST_LONG") == "1"

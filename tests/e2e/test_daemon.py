@@ -202,6 +202,25 @@ def test_upgrade_in_place(make_instance, tmp_path):
     berth.assert_nothing_left()
 
 
+def test_who_waits_does_not_notice_that_the_daemon_was_replaced(berth):
+    gate = berth.dir / "gate"
+    waited_for = berth.submit_one(gated(gate, 0))
+    berth.wait_started(waited_for)
+    waiter = subprocess.Popen(
+        [str(berth.bin_dir / "berth"), "wait", str(waited_for)],
+        env=berth.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(0.5)
+    assert berth.stop() == 0
+    berth.start()
+    gate.touch()
+    _, said = waiter.communicate(timeout=60)
+    assert waiter.returncode == 0, said
+
+
 def test_a_missing_supervisor_is_said_at_the_start(make_instance, tmp_path):
     berth = make_instance(bin_dir=install(tmp_path / "installed"))
     (berth.bin_dir / "berth-shim").unlink()
@@ -488,6 +507,24 @@ def test_a_driver_that_fails_is_named_in_the_reason(impatient):
     assert berth.wait_one(berth.submit_one("true"))["state"] == "succeeded"
     berth.simgpu("set", "driver", "error", 0)
     assert berth.wait_one(waiting, timeout=120)["state"] == "succeeded"
+
+
+def test_a_driver_that_recovers_while_nobody_waits_is_noticed(impatient):
+    berth = impatient
+    berth.simgpu("set", "driver", "error", 999)
+    assert "code 999" in eventually(lambda: probe_trouble(berth), "the failure is noticed")
+    berth.simgpu("set", "driver", "error", 0)
+    time.sleep(4)  # longer than the pause after a failure: the look after it found nobody waiting
+    done = berth.wait_one(berth.submit_one("true", gpus=1), timeout=60)
+    assert done["state"] == "succeeded"
+
+
+def test_an_instance_without_gpus_never_looks_for_any(berth):
+    assert berth.api("GET", "/api/gpus")["gpus"] == []
+    waiting = berth.submit_one("true", gpus=1)
+    assert "no GPU" in berth.why(waiting)
+    assert berth.api("GET", "/api/gpus")["gpus"] == []
+    assert berth.probes() == [] and berth.status()["probe"]["error"] is None
 
 
 # --- clients --------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ const std::vector<Refusal> kRefusals = {
      [](World&) { return of({a_job(), a_job().named("empty").without_command()}); },
      ErrorCode::invalid, "job 'empty' has no command"},
     {"WithAnEmptyRange", [](World&) { return of({a_job().gpus(3, 2)}); }, ErrorCode::invalid,
-     "job 1 of the submission: gpus 3..2 is empty"},
+     "the job: gpus 3..2 is empty"},
     {"WithAShareOfNothing", [](World&) { return of({a_job().memory(0)}); }, ErrorCode::invalid,
      "gpu_memory must be more than 0"},
     {"WithoutAQueue", [](World&) { return of({a_job().queue("")}); }, ErrorCode::invalid,
