@@ -111,7 +111,7 @@ class Bench {
 void submit_and_cancel(benchmark::State& run) {
   Bench bench(static_cast<std::uint64_t>(run.range(0)));
   std::uint64_t number = 0;
-  for (auto _ : run) {
+  while (run.KeepRunning()) {
     bench.submit_one(number++);
     bench.step(event::Kill{{bench.state.last_job}, 0, {}});
   }
@@ -120,7 +120,7 @@ void submit_and_cancel(benchmark::State& run) {
 void exit_and_start_next(benchmark::State& run) {
   Bench bench(static_cast<std::uint64_t>(run.range(0)));
   std::uint64_t started = 0;
-  for (auto _ : run) {
+  while (run.KeepRunning()) {
     started += bench.turn_over();
   }
   run.counters["started"] =
@@ -130,7 +130,7 @@ void exit_and_start_next(benchmark::State& run) {
 void explain_one(benchmark::State& run) {
   Bench bench(static_cast<std::uint64_t>(run.range(0)));
   const Job* waiting = bench.state.job(bench.state.last_job);
-  for (auto _ : run) {
+  while (run.KeepRunning()) {
     benchmark::DoNotOptimize(explain(bench.state, *waiting, bench.now()));
   }
 }

@@ -1,6 +1,7 @@
 #include "api/archive.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::wire {
 
@@ -167,7 +168,7 @@ void Reader::get(const Place& place, const json::value& in,
 
 Result<json::value> parse(std::string_view body, json::storage_ptr storage) {
   try {
-    json::parser parser(storage);
+    json::parser parser(std::move(storage));
     json::error_code error;
     const std::size_t used = parser.write_some(body.data(), body.size(), error);
     if (!error && used < body.size()) {

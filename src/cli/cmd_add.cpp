@@ -1,5 +1,7 @@
 // berth add: one command becomes one job.
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "api/text.hpp"
@@ -8,6 +10,23 @@
 #include "cli/submitter.hpp"
 
 namespace berth::cli {
+namespace {
+
+/// Whether there is not a single GPU to wait for. Asks the daemon only where no driver of the
+/// machine's own is to be seen; a driver that is there but fails is no reason to go without.
+Result<bool> no_gpu_anywhere(Daemon& daemon) {
+  if (::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0) {
+    return false;
+  }
+  TRY_ASSIGN(const auto gpus, daemon.get<std::vector<GpuView>>("/api/gpus"));
+  if (!gpus.empty()) {
+    return false;
+  }
+  TRY_ASSIGN(const auto status, daemon.get<StatusView>("/api/status"));
+  return status.probe.error.empty();
+}
+
+}  // namespace
 
 Outcome run_add(AddOptions options) {
   TRY_ASSIGN(Command command, make_command(std::move(options.command)));
@@ -37,6 +56,13 @@ Outcome run_add(AddOptions options) {
   }
 
   TRY_ASSIGN(Daemon daemon, Daemon::open());
+  if (!options.gpus_given && !job.request.gpu_memory) {
+    TRY_ASSIGN(const bool none, no_gpu_anywhere(daemon));
+    if (none) {
+      job.request.gpus = {0, 0};
+      warn("note: there is no GPU here, so the job runs without one; --gpus 1 would wait for one");
+    }
+  }
   event::Submit submit;
   submit.jobs.push_back(std::move(job));
   TRY(complete_submission(submit, daemon.paths().dir));

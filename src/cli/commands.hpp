@@ -23,6 +23,7 @@ struct AddOptions {
   std::string cwd;
   std::string log;
   std::vector<std::string> command;
+  bool gpus_given = false;
   bool json = false;
 };
 [[nodiscard]] Outcome run_add(AddOptions options);

@@ -130,8 +130,11 @@ void define_add(CLI::App& app, Invocation& in) {
   option(sub, "--priority", "N", "lower goes first (5)", [&](const auto& t) {
     add.job.priority = checked_number<std::int32_t>("--priority", t, "a whole number");
   });
-  option(sub, "--gpus", "N|MIN..MAX", "how many GPUs (1); 0: none",
-         [&](const auto& t) { request.gpus = checked("--gpus", parse_gpu_count(t)); });
+  option(sub, "--gpus", "N|MIN..MAX", "how many GPUs (1, or 0 where there are none); 0: none",
+         [&](const auto& t) {
+           request.gpus = checked("--gpus", parse_gpu_count(t));
+           add.gpus_given = true;
+         });
   option(sub, "--gpu-memory", "SIZE", "memory on each GPU, to share cards; default: whole cards",
          [&](const auto& t) { request.gpu_memory = checked("--gpu-memory", parse_size(t)); });
   option(sub, "--cpus", "N", "processors it needs", [&](const auto& t) {

@@ -112,6 +112,10 @@ void Prober::on_output() {
 
 void Prober::answer(const std::string& line) {
   auto reply = decode_probe_reply(line);
+  if (!reply && reply.error().code == ErrorCode::not_found) {
+    // No driver at all is not trouble: the machine has no GPUs.
+    reply = ProbeReply{GpuSample{read_clock().mono, {}, "no NVIDIA driver"}, {}};
+  }
   if (!reply) {
     fail(reply.error().message);
     return;

@@ -20,7 +20,7 @@ ALLOWED = {
     "engine": ["core", "base"],
     "jobspec": ["core", "base"],
     "gpu": ["core", "base"],
-    "proc": ["core", "base", "engine"],
+    "proc": ["core", "base"],
     # Static and tiny: formats without code behind them.
     "shim": [
         "base",
@@ -32,9 +32,9 @@ ALLOWED = {
     "store": ["core", "base", "engine"],
     "simgpu": [],
     "api": ["core", "base"],
-    "daemon": ["api", "core", "base", "engine", "gpu", "jobspec", "proc", "store", "simgpu"],
+    "daemon": ["api", "core", "base", "engine", "gpu", "proc", "store"],
     "cli": ["api", "jobspec", "core", "base"],
-    "sim": ["api", "core", "base", "engine", "gpu", "jobspec", "proc", "store", "simgpu"],
+    "sim": ["core", "base", "engine"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

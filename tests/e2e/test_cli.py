@@ -71,6 +71,17 @@ def test_a_first_job_from_nothing(make_instance):
     assert add(berth, "true") == 2
 
 
+@pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="the machine has a GPU")
+@pytest.mark.parametrize("gpus", ["none", "auto"])
+def test_where_there_is_no_gpu_a_job_that_asks_for_nothing_runs_without(make_instance, gpus):
+    berth = make_instance(gpus=gpus)
+    done = berth.cli("add", "true", check=0)
+    assert "no GPU here" in done.stderr
+    assert berth.cli("wait", done.stdout.strip(), check=0)
+    waiting = add(berth, "--gpus", 1, "true")
+    assert "no GPU" in berth.cli("why", waiting, check=0).stdout
+
+
 def test_one_word_with_shell_syntax_goes_to_bash_and_several_words_do_not(berth):
     shell = add(berth, "--gpus", 0, "echo $((6 * 7)) | tr 4 x; echo $0")
     words = add(berth, "--gpus", 0, "echo", "$((6 * 7))", "|", "--json")

@@ -315,7 +315,7 @@ TEST(CliTest, ALostAnswerIsAskedForAgainUnderTheSameKey) {
                                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 26\r\n\r\n"
                                "{\"batch\":null,\"ids\":[7,7]}"));
   });
-  const Ran ran = berth({"add", "true"});
+  const Ran ran = berth({"add", "--gpus", "1", "true"});
   server.join();
   ::unsetenv("BERTH_DIR");
   fs::remove_all(dir);
