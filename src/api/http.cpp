@@ -240,7 +240,7 @@ class Session : public std::enable_shared_from_this<Session> {
     }
     // Take in what the client is still sending: to close at once would cut off our answer.
     error_code ignored;
-    stream_.socket().shutdown(Protocol::socket::shutdown_send, ignored);
+    static_cast<void>(stream_.socket().shutdown(Protocol::socket::shutdown_send, ignored));
     stream_.expires_after(kDrainTimeout);
     drain();
   }
@@ -323,7 +323,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
       return;
     }
     error_code ignored;
-    acceptor.close(ignored);
+    static_cast<void>(acceptor.close(ignored));
     retry.cancel();
     ::unlink(socket_path.c_str());
     const auto sessions = shared->sessions;  // closing one removes it
@@ -344,7 +344,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(asio::io_context& io,
   TRY_ASSIGN(Fd fd, listen_unix(socket_path));
   auto impl = std::make_shared<Impl>(io, socket_path, std::move(handler), limits);
   error_code error;
-  impl->acceptor.assign(Protocol(), fd.get(), error);
+  static_cast<void>(impl->acceptor.assign(Protocol(), fd.get(), error));
   if (error) {
     return fail(ErrorCode::io, "cannot serve '" + socket_path + "': " + error.message());
   }
@@ -376,7 +376,7 @@ Result<HttpClient> HttpClient::connect(const std::string& socket_path) {
   TRY_ASSIGN(Fd fd, connect_unix(socket_path));
   auto impl = std::make_unique<Impl>();
   error_code error;
-  impl->stream.socket().assign(Protocol(), fd.get(), error);
+  static_cast<void>(impl->stream.socket().assign(Protocol(), fd.get(), error));
   if (error) {
     return fail(ErrorCode::io, "cannot use a socket: " + error.message());
   }

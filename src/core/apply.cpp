@@ -441,10 +441,6 @@ Result<Answer> on(Context& c, event::Sampled sampled) {
     gpus.push_back(std::move(gpu));
   }
   for (Gpu& old : state.gpus) {
-    // A card that the driver no longer shows has nobody left to look for.
-    std::erase_if(old.claims, [&](const Claim& claim) {
-      return claim.ended && sample.begun_mono >= *claim.ended;
-    });
     if (!old.claims.empty()) {
       // Promised, but the driver no longer shows it.
       old.known = false;

@@ -33,6 +33,8 @@ LaneKey State::lane(const Job& job) const {
 
 bool State::wants_samples() const {
   for (const Gpu& gpu : gpus) {
+    // Ended ones too, and those on a card that the driver no longer shows: not seeing a card is no
+    // evidence that it is free, so one goes on looking.
     if (!gpu.claims.empty()) {
       return true;
     }

@@ -161,60 +161,53 @@ void Service::list_jobs(const HttpRequest& request, Respond respond) {
       });
 }
 
-void Service::show_job(std::uint64_t id, Respond respond) {
+void Service::with_detail(std::uint64_t id, Respond respond,
+                          std::function<void(JobDetail, Respond)> then) {
   read_store(
       [this, id](StoreReader& reader) {
         return read_detail(reader, JobId{id}, config_.node, config_.logs, config_.dir);
       },
-      [this, id, respond = std::move(respond)](Result<std::optional<JobDetail>> detail) mutable {
+      [id, respond = std::move(respond),
+       then = std::move(then)](Result<std::optional<JobDetail>> detail) mutable {
         if (!detail) {
           respond(error_response(detail.error()));
-          return;
-        }
-        if (!*detail) {
+        } else if (!*detail) {
           respond(error_response(no_such_job(id)));
-          return;
+        } else {
+          then(std::move(**detail), std::move(respond));
         }
-        std::vector<JobView> one{std::move((*detail)->job)};
-        explain_all(one);
-        (*detail)->job = std::move(one.front());
-        engine_.read([](const State&) { return 0; },
-                     [respond = std::move(respond), detail = std::move(**detail)](int) {
-                       respond(ok(encode(detail)));
-                     });
       });
 }
 
+void Service::show_job(std::uint64_t id, Respond respond) {
+  with_detail(id, std::move(respond), [this](JobDetail detail, Respond reply) {
+    std::vector<JobView> one{std::move(detail.job)};
+    explain_all(one);
+    detail.job = std::move(one.front());
+    engine_.read(
+        [](const State&) { return 0; },
+        [reply = std::move(reply), detail = std::move(detail)](int) { reply(ok(encode(detail))); });
+  });
+}
+
 void Service::why(std::uint64_t id, Respond respond) {
-  read_store(
-      [this, id](StoreReader& reader) {
-        return read_detail(reader, JobId{id}, config_.node, config_.logs, config_.dir);
-      },
-      [this, id, respond = std::move(respond)](Result<std::optional<JobDetail>> detail) mutable {
-        if (!detail) {
-          respond(error_response(detail.error()));
-          return;
-        }
-        if (!*detail) {
-          respond(error_response(no_such_job(id)));
-          return;
-        }
-        WhyView why_view;
-        why_view.job = std::move((*detail)->job);
-        if (const Job* live = engine_.state().job(JobId{id})) {
-          why_view.job.state = live->state;
-          for (const Reason& reason : explain(engine_.state(), *live, read_clock())) {
-            why_view.reasons.push_back({std::string(to_string(reason.kind)), reason.text});
-          }
-          if (!why_view.reasons.empty()) {
-            why_view.job.reason = why_view.reasons.front().text;
-          }
-        }
-        engine_.read([](const State&) { return 0; },
-                     [respond = std::move(respond), why_view = std::move(why_view)](int) {
-                       respond(ok(encode(why_view)));
-                     });
-      });
+  with_detail(id, std::move(respond), [this, id](JobDetail detail, Respond reply) {
+    WhyView why_view;
+    why_view.job = std::move(detail.job);
+    if (const Job* live = engine_.state().job(JobId{id})) {
+      why_view.job.state = live->state;
+      for (const Reason& reason : explain(engine_.state(), *live, read_clock())) {
+        why_view.reasons.push_back({std::string(to_string(reason.kind)), reason.text});
+      }
+      if (!why_view.reasons.empty()) {
+        why_view.job.reason = why_view.reasons.front().text;
+      }
+    }
+    engine_.read([](const State&) { return 0; },
+                 [reply = std::move(reply), why_view = std::move(why_view)](int) {
+                   reply(ok(encode(why_view)));
+                 });
+  });
 }
 
 void Service::kill(const HttpRequest& request, Respond respond) {

@@ -70,6 +70,8 @@ class Service {
   void status(Respond respond);
   void events(const HttpRequest& request, Respond respond);
 
+  /// Reads everything about a job and goes on, or answers that there is none.
+  void with_detail(std::uint64_t id, Respond respond, std::function<void(JobDetail, Respond)> then);
   /// Runs `query` with the reader on its thread, then `then` on the loop.
   template <class Query, class Then>
   void read_store(Query query, Then then);
