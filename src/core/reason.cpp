@@ -76,7 +76,7 @@ std::string list(const std::vector<JobId>& jobs) {
 }  // namespace
 
 std::string describe(const GpuObstacle& o) {
-  const std::string gpu = fmt::format("GPU {}: ", o.index);
+  std::string gpu = fmt::format("GPU {}: ", o.index);
   switch (o.kind) {
     case GpuObstacle::Kind::stale:
       return gpu + (o.detail.empty() ? "waiting for a fresh look at it" : o.detail);
