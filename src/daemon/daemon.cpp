@@ -183,7 +183,7 @@ void Daemon::Impl::watch_space() {
     return;
   }
   space_timer = loop.after(kSpaceCheck, [this] {
-    store->check_space([this](SpaceReport report) {
+    store->check_space([this](const SpaceReport& report) {
       if (report.low != engine->state().low_space) {
         emit(event::SpaceChanged{report.low, report.detail});
       }
@@ -351,7 +351,7 @@ Daemon::~Daemon() = default;
 
 int Daemon::run() {
   // The first look, and whatever can start without one; on a full disk nothing may.
-  impl_->store->check_space([this](SpaceReport report) {
+  impl_->store->check_space([this](const SpaceReport& report) {
     if (report.low) {
       impl_->emit(event::SpaceChanged{report.low, std::move(report.detail)});
     }

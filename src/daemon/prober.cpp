@@ -1,8 +1,8 @@
 #include "daemon/prober.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/wait.h>
+#include <csignal>
 
 #include <algorithm>
 #include <cerrno>
