@@ -67,7 +67,7 @@ std::optional<std::string> find_cgroup_parent(std::string_view instance) {
   if (::access((base + "/cgroup.procs").c_str(), W_OK) != 0) {
     return std::nullopt;
   }
-  const std::string parent = base + "/berth-" + std::string(instance);
+  std::string parent = base + "/berth-" + std::string(instance);
   if (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST) {
     return std::nullopt;
   }

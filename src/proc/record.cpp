@@ -231,7 +231,7 @@ Verdict verdict_of(const Record::Exit& exit) {
   verdict.leftover = exit.leftover;
   verdict.ended_wall = exit.ended_wall;
   verdict.message = main_message(exit);
-  const auto note = [&verdict](std::string text) {
+  const auto note = [&verdict](const std::string& text) {
     verdict.message += verdict.message.empty() ? "" : "; ";
     verdict.message += text;
   };
