@@ -134,6 +134,9 @@ class Newborn {
       }
       give_up(Stage::exec, errno, errno == ENOENT ? "/bin/sh" : "bash -c");
     }
+    if (argv_[0] == nullptr) {
+      give_up(Stage::exec, EINVAL, "");  // no encoder lets it through
+    }
     const std::string_view file = argv_[0];
     if (file.empty() || file.find('/') != std::string_view::npos) {
       try_file(argv_[0]);

@@ -295,6 +295,7 @@ def pid_reused(world):
     berth.kill9()
     kill_process(shim)
     eventually(lambda: not alive(shim), "the supervisor is dead")
+    time.sleep(0.1)  # start times have a resolution of 10 ms
     innocent = subprocess.Popen(["sleep", "1000"])
     try:
         path = berth.dir / "attempts" / f"{attempt}.rec"
