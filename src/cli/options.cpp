@@ -38,10 +38,8 @@ T checked_number(const std::string& option, const std::string& text, const char*
 
 /// An option with one value, given to `set` as text.
 CLI::Option* option(CLI::App& app, const std::string& name, const std::string& type,
-                    const std::string& help, std::function<void(const std::string&)> set) {
-  return app.add_option_function<std::string>(name, std::move(set), help)
-      ->type_name(type)
-      ->take_last();
+                    const std::string& help, const std::function<void(const std::string&)>& set) {
+  return app.add_option_function<std::string>(name, set, help)->type_name(type)->take_last();
 }
 
 /// The same, repeatable.
@@ -295,7 +293,7 @@ void define_wait_and_kill(CLI::App& app, Invocation& in) {
          [&](const auto& t) { in.kill.grace = checked("--grace", parse_duration(t)); });
   json_flag(kill, in.kill.json);
   kill.callback([&] {
-    if (!(in.ids.size() == 1 && in.ids[0] == "all")) {
+    if (in.ids.size() != 1 || in.ids[0] != "all") {
       in.kill.ids = ids_of(in.ids);
     }
     in.action = [&] { return run_kill(in.kill); };
