@@ -35,7 +35,7 @@ class Engine {
 
   /// Calls `reader` with the present State, and `then` once what it saw is durable.
   template <class Reader, class Then>
-  void read(Reader reader, Then then) {
+  void read(const Reader& reader, Then then) {
     when_durable(
         [value = reader(state_), then = std::move(then)]() mutable { then(std::move(value)); });
   }

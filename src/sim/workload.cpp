@@ -73,7 +73,7 @@ void Workload::send(const std::shared_ptr<Request>& request) {
                       return;
                     }
                     ++waiting_;
-                    const auto check = [this, request, life](auto self) -> void {
+                    const auto check = [this, request, life](const auto& self) -> void {
                       if (!request->answered && daemon_.up() && daemon_.life() == life) {
                         timeline_.after(Millis{500}, Of::world, [self] { self(self); });
                         return;
