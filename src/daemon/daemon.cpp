@@ -353,7 +353,7 @@ int Daemon::run() {
   // The first look, and whatever can start without one; on a full disk nothing may.
   impl_->store->check_space([this](const SpaceReport& report) {
     if (report.low) {
-      impl_->emit(event::SpaceChanged{report.low, std::move(report.detail)});
+      impl_->emit(event::SpaceChanged{report.low, report.detail});
     }
     impl_->sample();
     impl_->emit(event::Tick{});
