@@ -1,14 +1,8 @@
-// The command line: which options there are, what they mean, and what help says. CLI11 is a large
-// header, so it stays in this one file.
-
-#include <fmt/format.h>
-#include <CLI/CLI.hpp>
+// The command line: which options there are, what they mean, and what help says.
 
 #include <algorithm>
-#include <charconv>
-#include <functional>
 
-#include "cli/commands.hpp"
+#include "cli/define.hpp"
 #include "cli/submitter.hpp"
 
 namespace berth::cli {
@@ -16,74 +10,9 @@ namespace {
 
 constexpr int kWrongUsage = 2;
 
-/// The value, or the error as CLI11 wants it: with the option's name in front.
-template <class T>
-T checked(const std::string& option, Result<T> value) {
-  if (!value) {
-    throw CLI::ValidationError(option, value.error().message);
-  }
-  return std::move(*value);
-}
-
-template <class T>
-T checked_number(const std::string& option, const std::string& text, const char* what) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || at != end) {
-    throw CLI::ValidationError(option, fmt::format("'{}' is not {}", printable(text), what));
-  }
-  return value;
-}
-
-/// An option with one value, given to `set` as text.
-CLI::Option* option(CLI::App& app, const std::string& name, const std::string& type,
-                    const std::string& help, const std::function<void(const std::string&)>& set) {
-  return app.add_option_function<std::string>(name, set, help)->type_name(type)->take_last();
-}
-
-/// The same, repeatable.
-CLI::Option* list_option(CLI::App& app, const std::string& name, const std::string& type,
-                         const std::string& help, std::function<void(const std::string&)> add) {
-  return app
-      .add_option_function<std::vector<std::string>>(
-          name,
-          [add = std::move(add)](const std::vector<std::string>& values) {
-            for (const std::string& value : values) {
-              add(value);
-            }
-          },
-          help)
-      ->type_name(type)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-}
-
-void json_flag(CLI::App& app, bool& json) {
-  app.add_flag("--json", json, "print JSON");
-}
-
-/// Ids as positional words: "3 5-9", "3,5-9".
-void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::string& help) {
-  app.add_option("IDS", words, help)->type_name("");
-}
-
-IdSet ids_of(const std::vector<std::string>& words) {
-  return checked("IDS", IdSet::parse(fmt::format("{}", fmt::join(words, ","))));
-}
-
-std::uint64_t id_of(const std::string& word) {
-  const IdSet ids = checked("ID", IdSet::parse(word));
-  if (ids.size() != 1) {
-    throw CLI::ValidationError("ID", "give one id");
-  }
-  return ids.ranges().front().first;
-}
-
 /// Everything one parse fills in; `action` is what to do then.
 struct Invocation {
-  std::function<Outcome()> action = run_overview;
+  Action action = run_overview;
 
   AddOptions add;
   RunOptions run;
@@ -98,13 +27,6 @@ struct Invocation {
   std::string id;
   std::vector<std::string> ids;
 };
-
-CLI::App* command(CLI::App& app, const std::string& name, const std::string& help,
-                  const std::string& examples) {
-  CLI::App* sub = app.add_subcommand(name, help);
-  sub->footer("Examples:\n" + examples);
-  return sub;
-}
 
 void define_add(CLI::App& app, Invocation& in) {
   CLI::App& sub =

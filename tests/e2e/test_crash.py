@@ -44,8 +44,10 @@ POINT_DEATHS_MIN = 3  # at each point, in each round
 OUTSTANDING_MAX = 40
 FAILURE_EXIT, FAILURE_NODE_LOST = 0, 6  # as in the database
 
-BEGIN = 'echo "$BERTH_JOB_ID $BERTH_ATTEMPT $BERTH_ATTEMPT_NUMBER begin" >>"$RUNS"'
-END = 'echo "$BERTH_JOB_ID $BERTH_ATTEMPT $BERTH_ATTEMPT_NUMBER end" >>"$RUNS"'
+# Of one length that divides a page: a write is cut short by SIGKILL only between two pages.
+LINE = 'printf "%-63s\\n" "$BERTH_JOB_ID $BERTH_ATTEMPT $BERTH_ATTEMPT_NUMBER {}" >>"$RUNS"'
+BEGIN = LINE.format("begin")
+END = LINE.format("end")
 
 
 class Plan:

@@ -1,0 +1,54 @@
+#include "cli/define.hpp"
+
+namespace berth::cli {
+
+CLI::App* command(CLI::App& app, const std::string& name, const std::string& help,
+                  const std::string& examples) {
+  CLI::App* sub = app.add_subcommand(name, help);
+  sub->footer("Examples:\n" + examples);
+  return sub;
+}
+
+CLI::Option* option(CLI::App& app, const std::string& name, const std::string& type,
+                    const std::string& help, const std::function<void(const std::string&)>& set) {
+  return app.add_option_function<std::string>(name, set, help)->type_name(type)->take_last();
+}
+
+CLI::Option* list_option(CLI::App& app, const std::string& name, const std::string& type,
+                         const std::string& help, std::function<void(const std::string&)> add) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [add = std::move(add)](const std::vector<std::string>& values) {
+            for (const std::string& value : values) {
+              add(value);
+            }
+          },
+          help)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+void json_flag(CLI::App& app, bool& json) {
+  app.add_flag("--json", json, "print JSON");
+}
+
+void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::string& help) {
+  app.add_option("IDS", words, help)->type_name("");
+}
+
+IdSet ids_of(const std::vector<std::string>& words) {
+  return checked("IDS", IdSet::parse(fmt::format("{}", fmt::join(words, ","))));
+}
+
+std::uint64_t id_of(const std::string& word) {
+  const IdSet ids = checked("ID", IdSet::parse(word));
+  if (ids.size() != 1) {
+    throw CLI::ValidationError("ID", "give one id");
+  }
+  return ids.ranges().front().first;
+}
+
+}  // namespace berth::cli

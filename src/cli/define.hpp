@@ -1,0 +1,59 @@
+#pragma once
+// What the files that describe commands share. CLI11 is a large header: only they include it.
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.hpp"
+
+namespace berth::cli {
+
+/// What a parse has found to do.
+using Action = std::function<Outcome()>;
+
+/// The value, or the error as CLI11 wants it: with the option's name in front.
+template <class T>
+T checked(const std::string& option, Result<T> value) {
+  if (!value) {
+    throw CLI::ValidationError(option, value.error().message);
+  }
+  return std::move(*value);
+}
+
+template <class T>
+T checked_number(const std::string& option, const std::string& text, const char* what) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || at != end) {
+    throw CLI::ValidationError(option, fmt::format("'{}' is not {}", printable(text), what));
+  }
+  return value;
+}
+
+/// A command with a footer of examples.
+CLI::App* command(CLI::App& app, const std::string& name, const std::string& help,
+                  const std::string& examples);
+
+/// An option with one value, given to `set` as text.
+CLI::Option* option(CLI::App& app, const std::string& name, const std::string& type,
+                    const std::string& help, const std::function<void(const std::string&)>& set);
+
+/// The same, repeatable.
+CLI::Option* list_option(CLI::App& app, const std::string& name, const std::string& type,
+                         const std::string& help, std::function<void(const std::string&)> add);
+
+void json_flag(CLI::App& app, bool& json);
+
+/// Ids as positional words: "3 5-9", "3,5-9".
+void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::string& help);
+[[nodiscard]] IdSet ids_of(const std::vector<std::string>& words);
+[[nodiscard]] std::uint64_t id_of(const std::string& word);
+
+}  // namespace berth::cli
