@@ -13,21 +13,6 @@ namespace {
 
 constexpr std::size_t kLongestShownLine = 200;
 
-std::string_view line_of(std::string_view text, std::uint32_t line) {
-  for (; line > 1; --line) {
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos) {
-      return {};
-    }
-    text.remove_prefix(end + 1);
-  }
-  text = text.substr(0, text.find('\n'));
-  if (text.ends_with('\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
 /// The next character of `text`, as it may stand in a terminal, and how many bytes it was.
 std::pair<std::string_view, std::size_t> shown(std::string_view text) {
   const auto length = utf8_length(text);
@@ -79,6 +64,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view without_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
+std::string_view line_of(std::string_view text, std::uint32_t line) {
+  for (; line > 1; --line) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) {
+      return {};
+    }
+    text.remove_prefix(end + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) {
+    text.remove_suffix(1);
+  }
+  return text;
 }
 
 std::string render(const Diagnostic& diagnostic, std::string_view text) {

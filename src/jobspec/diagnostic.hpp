@@ -31,6 +31,9 @@ struct Diagnostic {
 /// the file holds, the result is UTF-8 without control characters but tab and line feed.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic, std::string_view text);
 
+/// One line of `text`, counted from 1, without its end; empty: there is none.
+[[nodiscard]] std::string_view line_of(std::string_view text, std::uint32_t line);
+
 /// `text` without the byte order mark some editors put in front.
 [[nodiscard]] std::string_view without_mark(std::string_view text);
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <set>
+#include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,6 +28,15 @@ constexpr std::size_t kMostText = 512 * kMiB;
 constexpr std::size_t kMostWarnings = 100;
 
 const Combination kNoMatrix;
+
+/// Whether `node` has an unknown key that was likely meant to be `key`: one complaint is enough.
+bool misspelt(const Node& node, std::string_view key, std::span<const std::string_view> keys) {
+  return std::any_of(node.entries.begin(), node.entries.end(), [&](const Node::Entry& entry) {
+    return std::find(keys.begin(), keys.end(), entry.key) == keys.end() &&
+           (closest(entry.key, keys) == key ||
+            job_key_hint(entry.key) == fmt::format("; did you mean '{}'?", key));
+  });
+}
 
 class FileReader {
  public:
@@ -70,7 +80,9 @@ class FileReader {
   bool read_version(const Node& root) {
     const auto* version = root.find("version");
     if (version == nullptr) {
-      diagnostics_.add(root.at, "'version' is missing; write 'version: 1'");
+      if (!misspelt(root, "version", kTopKeyNames)) {
+        diagnostics_.add(root.at, "'version' is missing; write 'version: 1'");
+      }
       return true;
     }
     if (version->kind == Node::Kind::scalar && version->text == "1") {
@@ -163,7 +175,9 @@ class FileReader {
   void read_jobs(const Node& root) {
     const auto* jobs = root.find("jobs");
     if (jobs == nullptr) {
-      diagnostics_.add(root.at, "'jobs' is missing: a list of jobs, each with 'run'");
+      if (!misspelt(root, "jobs", kTopKeyNames)) {
+        diagnostics_.add(root.at, "'jobs' is missing: a list of jobs, each with 'run'");
+      }
       return;
     }
     if (jobs->kind != Node::Kind::list || jobs->items.empty()) {
@@ -181,6 +195,9 @@ class FileReader {
     check_resources();
     warn_about_queues();
     warn_about_logs();
+    for (const auto& [at, message] : warnings_) {
+      out_.warnings.push_back(fmt::format("{}:{}:{}: {}", file_name_, at.line, at.column, message));
+    }
   }
 
   /// One entry of `jobs`, with all its instances. False when it makes no sense to go on.
@@ -190,7 +207,7 @@ class FileReader {
       return true;
     }
     const auto get = [&](JobKey key) { return context_.get(keys, key); };
-    if (get(JobKey::run) == nullptr) {
+    if (get(JobKey::run) == nullptr && !misspelt(node, "run", kJobKeyNames)) {
       diagnostics_.add(node.at, "this job has no 'run'");
     }
     JobEntry entry;
@@ -277,9 +294,8 @@ class FileReader {
   }
 
   void warn(Position at, std::string_view message) {
-    const auto text = fmt::format("{}:{}:{}: {}", file_name_, at.line, at.column, message);
-    if (out_.warnings.size() < kMostWarnings && warned_.insert(text).second) {
-      out_.warnings.push_back(text);
+    if (warnings_.size() < kMostWarnings) {
+      warnings_.emplace(at, message);
     }
   }
 
@@ -320,7 +336,7 @@ class FileReader {
   JobContext context_;
   JobFile out_;
   std::vector<JobEntry> entries_;
-  std::unordered_set<std::string> warned_;
+  std::set<std::pair<Position, std::string>> warnings_;  // by place, each once
   std::size_t text_ = 0;
 };
 
