@@ -100,7 +100,7 @@ def test_tells_all_mistakes_of_all_files(check):
     done = check("z.yaml", "good.yaml", "missing.yaml", "a.yaml", files=files)
     assert done.returncode == 1 and done.stdout == "", done
     places = re.findall(r"^(\S+\.yaml:\d+:\d+|berth: .*'missing.yaml')", done.stderr, re.M)
-    assert places[0] == "z.yaml:3:20" and "missing" in places[1], places
+    assert places[0] == "z.yaml:3:21" and "missing" in places[1], places
     assert places[2:] == ["a.yaml:3:14", "a.yaml:4:20"], places
     assert "did you mean 'gpu_memory'?" in done.stderr
     assert "  4 |   - {run: x, time: soon}\n    |                    ^\n" in done.stderr
@@ -271,7 +271,8 @@ def test_schema_and_parser_agree(check):
     accepted = [file.read_text() for file in (REPO / "examples").glob("*.yaml")]
     accepted += manual_examples()
     for folder in sorted(GOLDEN.iterdir()):
-        if (folder / "expected.json").exists():
+        # PyYAML takes no tab before a value, though YAML has it.
+        if (folder / "expected.json").exists() and folder.name != "tabs_in_values":
             accepted.append((folder / "input.yaml").read_bytes().decode(errors="replace"))
     assert len(accepted) >= 20
     for text in accepted:
