@@ -15,6 +15,8 @@ namespace {
 
 /// The longest single string the kernel takes as an argument, less its terminating NUL.
 constexpr std::size_t kLongestArgument = 131'071;
+/// Keys of YAML in one line go up to 1024 bytes; longer ones could not be written out again.
+constexpr std::size_t kLongestVariable = 1000;
 
 /// Words other schedulers use for the same thing; too far off to be found by their letters.
 constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
@@ -257,9 +259,11 @@ class InstanceReader {
                                       describe(node.kind)));
     }
     for (const auto& entry : node.entries) {
-      if (entry.key.empty() ||
+      if (entry.key.empty() || entry.key.size() > kLongestVariable ||
           entry.key.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
-        diagnostics_.add_once(entry.key_at, fmt::format("'{}' cannot name a variable", entry.key));
+        diagnostics_.add_once(
+            entry.key_at,
+            fmt::format("'{}' cannot name a variable", std::string_view(entry.key).substr(0, 100)));
         continue;
       }
       // `NAME:` with nothing behind it is how YAML writes an empty value.

@@ -23,6 +23,9 @@ std::string write(const berth::JobFile& file) {
 void check_round_trip(const berth::JobFile& file) {
   const auto written = write(file);
   BERTH_ASSERT(berth::is_utf8(written));
+  if (written.find("\xEF\xBF\xBD") != std::string::npos) {
+    return;  // where bytes had to be replaced, names that differed may be equal
+  }
   const auto again = berth::parse_job_file(written, "again.json", "/base");
   BERTH_ASSERT(again && again->jobs.size() == file.jobs.size());
   BERTH_ASSERT(write(*again) == written);
@@ -40,8 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
         BERTH_ASSERT(needed < file->jobs.size());
       }
     }
-    // Where bytes had to be replaced, names that differed may be equal.
-    if (berth::is_utf8(text) && file->jobs.size() <= 1000) {
+    if (file->jobs.size() <= 1000) {
       check_round_trip(*file);
     }
     return 0;
