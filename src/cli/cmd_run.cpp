@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
 
 #include "base/fd.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/submitter.hpp"
 #include "jobspec/job_file.hpp"
@@ -24,27 +24,8 @@ namespace {
 
 constexpr Millis kEventWait{300};  ///< also how long an interrupt may go unnoticed
 constexpr Millis kReasonAge{2'000};
-constexpr int kInterrupted = 130;
 constexpr int kProbeTries = 20;
 constexpr int kProbePollMs = 100;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// Lets an interrupt end the watching instead of the program.
-class CatchInterrupt {
- public:
-  CatchInterrupt() {
-    struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = 1; };
-    ::sigaction(SIGINT, &action, &before_);
-  }
-  ~CatchInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
-  CatchInterrupt(const CatchInterrupt&) = delete;
-  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
- private:
-  struct sigaction before_{};
-};
 
 Result<std::string> read_file(const std::string& path) {
   const Fd fd(path == "-" ? ::dup(STDIN_FILENO)
@@ -107,7 +88,7 @@ class Watch {
     for (const Watched& one : watched_) {
       TRY(refresh({{one.answer.first, one.answer.last}}));
     }
-    while (interrupted == 0) {
+    while (!interrupted()) {
       TRY(follow());
       if (progress_.done()) {
         break;
@@ -144,7 +125,7 @@ class Watch {
     Millis wait = kEventWait;
     for (Watched& one : watched_) {
       bool more = !finished(one) || one.seen == 0;
-      while (more && interrupted == 0) {
+      while (more && !interrupted()) {
         EventQuery query;
         query.after = one.seen;
         query.batch = one.answer.batch;

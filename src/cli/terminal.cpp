@@ -63,16 +63,24 @@ std::string format_time(Millis wall, const char* format) {
 
 }  // namespace
 
+Display& display() {
+  static Display chosen;
+  return chosen;
+}
+
 Screen look_at_stdout() {
   Screen screen;
   screen.terminal = ::isatty(STDOUT_FILENO) == 1;
   if (!screen.terminal) {
+    screen.color = display().color == Color::always;
     return screen;
   }
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   const bool dumb = term == nullptr || std::string_view(term) == "dumb";
-  screen.color = (no_color == nullptr || *no_color == '\0') && !dumb;
+  screen.color =
+      display().color == Color::always ||
+      (display().color == Color::automatic && (no_color == nullptr || *no_color == '\0') && !dumb);
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     screen.width = size.ws_col;
@@ -198,6 +206,12 @@ std::string clock_time(Millis wall) {
 }
 std::string date_time(Millis wall) {
   return format_time(wall, "%Y-%m-%d %H:%M:%S");
+}
+
+void note(std::string_view text) {
+  if (::isatty(STDERR_FILENO) == 1) {
+    warn(text);
+  }
 }
 
 void print(std::string_view text) {

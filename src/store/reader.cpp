@@ -58,7 +58,7 @@ std::string cursor_condition(const JobFilter& query) {
 
 /// The conditions that the chosen index does not answer. The + keeps SQLite from using another one.
 std::string filters(const std::vector<JobState>& states, BatchId batch,
-                    std::optional<QueueId> queue) {
+                    std::optional<QueueId> queue, std::optional<Millis> since) {
   std::string sql;
   if (!states.empty()) {
     sql += fmt::format(" AND +state IN ({})", state_list(states));
@@ -68,6 +68,9 @@ std::string filters(const std::vector<JobState>& states, BatchId batch,
   }
   if (queue) {
     sql += fmt::format(" AND +queue={}", queue->value);
+  }
+  if (since) {
+    sql += fmt::format(" AND (+ended IS NULL OR +ended>={})", since->count());
   }
   return sql;
 }
@@ -189,19 +192,20 @@ Result<std::string> StoreReader::page_sql(const JobFilter& query, std::optional<
     for (const JobState state : states) {
       sql += fmt::format("{}SELECT id FROM jobs INDEXED BY jobs_state WHERE state={}{}{}",
                          sql.empty() ? "" : " UNION ALL ", static_cast<int>(state), cursor,
-                         filters({}, query.batch, queue));
+                         filters({}, query.batch, queue, query.since));
     }
     return sql + tail;
   }
   if (query.batch) {
     return fmt::format("SELECT id FROM jobs INDEXED BY jobs_batch WHERE batch={} AND batch>0{}{}{}",
-                       query.batch.value, cursor, filters(states, {}, queue), tail);
+                       query.batch.value, cursor, filters(states, {}, queue, query.since), tail);
   }
   if (queue) {
     return fmt::format("SELECT id FROM jobs INDEXED BY jobs_queue WHERE queue={}{}{}{}",
-                       queue->value, cursor, filters(states, {}, {}), tail);
+                       queue->value, cursor, filters(states, {}, {}, query.since), tail);
   }
-  return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}", cursor, tail);
+  return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}{}", cursor,
+                     filters({}, {}, {}, query.since), tail);
 }
 
 Result<std::vector<JobId>> StoreReader::listed(const JobFilter& query,
@@ -230,7 +234,8 @@ Result<std::vector<JobId>> StoreReader::listed(const JobFilter& query,
     const std::string sql = fmt::format(
         "SELECT id FROM jobs NOT INDEXED WHERE id BETWEEN {} AND {}{}{} ORDER BY id {} LIMIT {}",
         std::min(first.value, kMaxRowId), std::min(last.value, kMaxRowId), cursor_condition(query),
-        filters(distinct(query.states), query.batch, queue), query.descending ? "DESC" : "ASC",
+        filters(distinct(query.states), query.batch, queue, query.since),
+        query.descending ? "DESC" : "ASC",
         std::min<std::uint64_t>(query.limit - ids.size(), kMaxRowId));
     TRY_ASSIGN(const auto found, read_ids(db_, sql));
     ids.insert(ids.end(), found.begin(), found.end());
