@@ -13,9 +13,16 @@
 namespace berth::cli {
 namespace {
 
+constexpr Millis kGpuPatience{5'000};
+
 Result<Overview> look(Daemon& daemon) {
   Overview out;
   TRY_ASSIGN(out.status, daemon.get<StatusView>("/api/status"));
+  // A look of now: an idle daemon has not looked for a while. A driver that hangs is not waited
+  // for.
+  if (auto gpus = daemon.get<std::vector<GpuView>>("/api/gpus", kGpuPatience)) {
+    out.status.gpus = std::move(*gpus);
+  }
   JobQuery query;
   query.states = {JobState::running, JobState::paused};
   TRY_ASSIGN(out.active, daemon.jobs(query, kOverviewJobs));

@@ -72,6 +72,29 @@ Result<event::Submit> read_job_file(const std::string& path, const std::string& 
   return submit;
 }
 
+/// Names the jobs that will not keep to the GPUs they are given.
+void warn_of_own_gpus(const event::Submit& submit) {
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::string> names;
+  std::size_t count = 0;
+  for (const JobSpec& job : submit.jobs) {
+    if (chooses_own_gpus(job) && ++count <= kNamed) {
+      names.push_back(fmt::format(
+          "'{}'",
+          printable(job.name.empty() ? display_commands(job.payload.commands, 60) : job.name)));
+    }
+  }
+  if (count > 0) {
+    warn(
+        fmt::format("warning: {} {}{} CUDA_VISIBLE_DEVICES {}, so {} may use other GPUs than those "
+                    "given; leave it out, or write gpus: 0",
+                    count == 1 ? "job" : "jobs", fmt::join(names, ", "),
+                    count > kNamed ? fmt::format(" and {} more set", count - kNamed)
+                                   : (count == 1 ? " sets" : " set"),
+                    count == 1 ? "itself" : "themselves", count == 1 ? "it" : "they"));
+  }
+}
+
 /// One submission and how far its events have been read.
 struct Watched {
   SubmitAnswer answer;
@@ -251,6 +274,7 @@ Outcome run_run(const RunOptions& options) {
   std::vector<Watched> watched;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     event::Submit& submit = submissions[i];
+    warn_of_own_gpus(submit);
     TRY(complete_submission(submit, daemon.paths().dir));
     TRY_ASSIGN(const SubmitAnswer answer, daemon.submit(submit));
     watched.push_back({answer, 0});
@@ -281,9 +305,15 @@ Outcome run_run(const RunOptions& options) {
   Watch watch(daemon, std::move(watched));
   const Status status_of_watch = watch.until_done();
   if (!status_of_watch || !watch.progress().done()) {
-    warn(fmt::format(
-        "no longer watching; jobs {0} go on. Follow: berth wait {0}   End: berth kill {0}",
-        ids.to_string()));
+    const std::string text = ids.to_string();
+    const char* them = ids.size() == 1 ? "it" : "them";
+    warn(
+        fmt::format("no longer watching; job{} {} go{} on\n"
+                    "  follow {}: berth log -f {}\n"
+                    "  wait:      berth wait {}\n"
+                    "  end {}:    berth kill {}",
+                    ids.size() == 1 ? "" : "s", text, ids.size() == 1 ? "es" : "", them, text, text,
+                    them, text));
     TRY(status_of_watch);
     return kInterrupted;
   }

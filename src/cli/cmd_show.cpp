@@ -36,15 +36,16 @@ std::string when(const std::optional<Millis>& time, Millis now) {
 
 std::string attempts_table(const std::vector<AttemptView>& attempts, const Screen& screen,
                            Millis now) {
-  Table table({{"ATTEMPT", Align::right},
-               {"STATE"},
-               {"GPU"},
-               {"STARTED"},
-               {"TIME", Align::right},
-               {"EXIT", Align::right},
-               {"CPU", Align::right},
-               {"MEMORY", Align::right},
-               {"REMARK"}});
+  constexpr std::size_t kWhole = 99;
+  Table table({{"ATTEMPT", Align::right, kWhole},
+               {"STATE", Align::left, kWhole},
+               {"GPU", Align::left, 5, 1},
+               {"STARTED", Align::left, kWhole, 3},
+               {"TIME", Align::right, kWhole},
+               {"EXIT", Align::right, kWhole, 2},
+               {"CPU", Align::right, kWhole, 5},
+               {"MEMORY", Align::right, kWhole, 4},
+               {"REMARK", Align::left, 12}});
   for (const AttemptView& attempt : attempts) {
     std::string exit = attempt.exit_code ? fmt::format("{}", *attempt.exit_code) : "";
     if (attempt.signal) {

@@ -246,9 +246,9 @@ std::string zsh_completion(const ProgramDoc& program) {
 # Jobs or queues, with what they are beside them; of a list such as 3,5 the last part.
 _berth_ask() {
   local -a found
-  local line
-  for line in ${(f)"$(command berth __complete $1 2>/dev/null)"}; do
-    found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+  local entry tab=$'\t'
+  for entry in ${(f)"$(command berth __complete $1 2>/dev/null)"}; do
+    found+=("${${entry%%$tab*}//:/\\:}:${entry#*$tab}")
   done
   compset -P '*,'
   _describe -V -t $1 $1 found
@@ -352,7 +352,7 @@ end
 # Of a list such as 3,5 the last part is completed.
 function __berth_list
     set -l before (commandline -ct | string match -r '^.*,' | string replace -r '^--[a-z]+=' '')
-    printf '%s\n' $before$argv
+    printf '%s\n' "$before"$argv
 end
 
 function __berth_ask

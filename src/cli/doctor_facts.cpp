@@ -275,8 +275,8 @@ void look_at_cgroup(DoctorFacts& facts, const std::string& root) {
   for (std::string line; facts.cgroup2 && std::getline(lines, line);) {
     if (line.starts_with("0::/")) {
       const std::string own = mount + line.substr(3);
-      facts.cgroup_delegated = ::access(own.c_str(), W_OK) == 0 &&
-                               ::access((own + "/cgroup.procs").c_str(), W_OK) == 0;
+      facts.cgroup_delegated =
+          ::access(own.c_str(), W_OK) == 0 && ::access((own + "/cgroup.procs").c_str(), W_OK) == 0;
     }
   }
 }

@@ -119,13 +119,17 @@ std::string counts_line(const Overview& overview, const Screen& screen) {
 }
 
 /// "█░░░░░ 45m 02s of 2h 00m", or how long it has run.
-std::string time_text(const JobView& job, const Overview& overview, Millis now) {
+std::string time_text(const JobView& job, const Overview& overview, const Screen& screen,
+                      Millis now) {
   const std::string run = run_time(job, now);
   const auto limit = overview.limits.find(job.id);
   if (limit == overview.limits.end() || !job.started_at || run.empty()) {
     return run;
   }
   const Millis elapsed = std::max(now - *job.started_at, Millis(0));
+  if (screen.width.value_or(80) < 60) {
+    return fmt::format("{} of {}", run, format_duration(limit->second));
+  }
   return fmt::format("{} {} of {}",
                      bar(static_cast<std::uint64_t>(elapsed.count()),
                          static_cast<std::uint64_t>(limit->second.count())),
@@ -135,9 +139,22 @@ std::string time_text(const JobView& job, const Overview& overview, Millis now) 
 struct Section {
   std::string title;
   Style style = Style::plain;
-  std::vector<std::string> rows;
-  std::string more;       ///< what to say of those left out; {} is how many
-  std::uint64_t all = 0;  ///< how many there are in truth
+  struct Row {
+    std::string text;
+    std::uint64_t jobs = 1;  ///< that it stands for
+  };
+  std::vector<Row> rows;
+  std::string more;       ///< what shows those that are left out
+  std::uint64_t all = 0;  ///< how many jobs there are in truth
+
+  /// How many jobs the first rows stand for.
+  [[nodiscard]] std::uint64_t covers(std::size_t count) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < std::min(count, rows.size()); ++i) {
+      sum += rows[i].jobs;
+    }
+    return sum;
+  }
 };
 
 std::size_t name_width(const std::vector<JobView>& jobs, const Screen& screen) {
@@ -168,20 +185,36 @@ std::vector<Section> sections(const Overview& overview, const Screen& screen, Mi
   for (const JobView& job : overview.active) {
     const std::string where =
         job.gpu_indices.empty() ? "no GPU" : "GPU " + gpu_list(job.gpu_indices);
-    running.rows.push_back(
-        fmt::format("{}  {}  {}{}{}", head(job, width), padded(where, 6),
-                    job.state == JobState::paused ? "paused, " : "", time_text(job, overview, now),
-                    job.attempts > 1 ? fmt::format(" (try {})", job.attempts) : ""));
+    running.rows.push_back({fmt::format(
+        "{}  {}  {}{}{}", head(job, width), padded(where, 6),
+        job.state == JobState::paused ? "paused, " : "", time_text(job, overview, screen, now),
+        job.attempts > 1 ? fmt::format(" (try {})", job.attempts) : "")});
   }
   Section waiting{"Waiting",
                   Style::bold,
                   {},
                   "berth ls --state queued",
                   std::max<std::uint64_t>(count(JobState::queued), overview.queued.size())};
-  width = name_width(overview.queued, screen);
+  // Of those that follow each other and wait for the same, one stands for all.
+  std::vector<std::pair<JobView, std::uint64_t>> kinds;
   for (const JobView& job : overview.queued) {
+    if (!kinds.empty() && !job.reason.empty() && kinds.back().first.reason == job.reason) {
+      ++kinds.back().second;
+    } else {
+      kinds.emplace_back(job, 1);
+    }
+  }
+  std::vector<JobView> first;
+  for (const auto& [job, jobs] : kinds) {
+    first.push_back(job);
+  }
+  width = name_width(first, screen);
+  for (const auto& [job, jobs] : kinds) {
     const std::string why = remark(job);
-    waiting.rows.push_back(head(job, width) + "  " + (why.empty() ? "starts next" : why));
+    waiting.rows.push_back({fmt::format("{}  {}{}", head(job, width),
+                                        jobs > 1 ? fmt::format("and {} like it: ", jobs - 1) : "",
+                                        why.empty() ? "starts next" : why),
+                            jobs});
   }
   Section failed{"Failed since yesterday",
                  Style::bad,
@@ -191,8 +224,8 @@ std::vector<Section> sections(const Overview& overview, const Screen& screen, Mi
   width = name_width(overview.failed, screen);
   for (const JobView& job : overview.failed) {
     failed.rows.push_back(
-        fmt::format("{}  {}{}", head(job, width), remark(job),
-                    job.ended_at ? ", " + relative_time(*job.ended_at, now) : ""));
+        {fmt::format("{}  {}{}", head(job, width), remark(job),
+                     job.ended_at ? ", " + relative_time(*job.ended_at, now) : "")});
   }
   for (Section* section : {&running, &waiting, &failed}) {
     if (!section->rows.empty()) {
@@ -231,7 +264,7 @@ std::string hint(const Overview& overview) {
 std::string overview_text(const Overview& overview, const Screen& screen, Millis now) {
   const std::size_t width = screen.width.value_or(80);
   const std::size_t height = std::max<std::size_t>(screen.terminal ? screen.height : 24, 12) - 1;
-  std::vector<std::string> lines{counts_line(overview, screen)};
+  std::vector<std::string> lines{shorten_styled(counts_line(overview, screen), width)};
   const auto add = [&](const std::string& text, Style style = Style::plain) {
     lines.push_back(styled(screen.width ? shorten(text, width) : text, style, screen));
   };
@@ -258,7 +291,8 @@ std::string overview_text(const Overview& overview, const Screen& screen, Millis
   for (bool grown = true; grown && left > 0;) {
     grown = false;
     for (std::size_t i = 0; i < parts.size() && left > 0; ++i) {
-      const std::size_t wanted = parts[i].rows.size() + (parts[i].all > parts[i].rows.size());
+      const std::size_t wanted =
+          parts[i].rows.size() + (parts[i].all > parts[i].covers(SIZE_MAX) ? 1 : 0);
       if (share[i] < wanted) {
         ++share[i];
         --left;
@@ -272,14 +306,15 @@ std::string overview_text(const Overview& overview, const Screen& screen, Millis
     add(fmt::format("{} ({}{})", part.title, part.all,
                     part.style == Style::bad && overview.failed_more ? "+" : ""),
         part.style);
-    const bool all = part.rows.size() <= share[i] && part.all <= part.rows.size();
+    const bool all = part.rows.size() <= share[i] && part.all <= part.covers(SIZE_MAX);
     const std::size_t shown =
         all ? part.rows.size() : std::min(part.rows.size(), share[i] > 0 ? share[i] - 1 : 0);
     for (std::size_t k = 0; k < shown; ++k) {
-      add(part.rows[k]);
+      add(part.rows[k].text);
     }
     if (!all && share[i] > 0) {
-      add(fmt::format("        … {} more: {}", part.all - shown, part.more), Style::dim);
+      add(fmt::format("        … {} more: {}", part.all - part.covers(shown), part.more),
+          Style::dim);
     }
   }
   lines.emplace_back();

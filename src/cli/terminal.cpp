@@ -191,6 +191,30 @@ std::string shorten(std::string_view text, std::size_t width) {
   return width == 0 ? "" : out + "…";
 }
 
+std::string shorten_styled(std::string_view line, std::size_t width) {
+  std::string out;
+  std::size_t used = 0;
+  bool colored = false;
+  while (!line.empty()) {
+    if (line[0] == '\x1b') {
+      const std::size_t size = std::min(line.find('m'), line.size() - 1) + 1;
+      colored = line.substr(0, size) != "\x1b[0m";
+      out += line.substr(0, size);
+      line.remove_prefix(size);
+      continue;
+    }
+    const std::string_view text = line.substr(0, line.find('\x1b'));
+    const std::size_t wide = display_width(text);
+    if (used + wide > width) {
+      return out + shorten(text, width - used) + (colored ? "\x1b[0m" : "");
+    }
+    out += text;
+    used += wide;
+    line.remove_prefix(text.size());
+  }
+  return out;
+}
+
 std::string relative_time(Millis then, Millis now) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now - then).count();
   if (seconds < -5) return "in the future";

@@ -46,6 +46,9 @@ void note(std::string_view text);
 /// The beginning of `text`, at most `width` columns, ending in "…" if anything was cut.
 [[nodiscard]] std::string shorten(std::string_view text, std::size_t width);
 
+/// The same for a line with styles; their sequences take no columns.
+[[nodiscard]] std::string shorten_styled(std::string_view line, std::size_t width);
+
 /// "just now", "42s ago", "3m ago", "2h ago", "5d ago"; "in the future" if clocks disagree.
 [[nodiscard]] std::string relative_time(Millis then, Millis now);
 /// "12:00:01", local time.

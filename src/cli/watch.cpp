@@ -81,31 +81,6 @@ class CatchResize {
   struct sigaction before_{};
 };
 
-/// The part of a line within `width` columns; sequences that set colours take none.
-std::string cut(std::string_view line, std::size_t width) {
-  std::string out;
-  std::size_t used = 0;
-  bool colored = false;
-  while (!line.empty()) {
-    if (line[0] == '\x1b') {
-      const std::size_t size = std::min(line.find('m'), line.size() - 1) + 1;
-      colored = line.substr(0, size) != "\x1b[0m";
-      out += line.substr(0, size);
-      line.remove_prefix(size);
-      continue;
-    }
-    const std::string_view text = line.substr(0, line.find('\x1b'));
-    const std::size_t wide = display_width(text);
-    if (used + wide > width) {
-      return out + shorten(text, width - used) + (colored ? "\x1b[0m" : "");
-    }
-    out += text;
-    used += wide;
-    line.remove_prefix(text.size());
-  }
-  return out;
-}
-
 void draw(const std::vector<std::string>& lines) {
   std::string frame = "\x1b[H";
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -121,7 +96,7 @@ std::vector<std::string> fit(std::string_view text, const Screen& screen) {
   std::vector<std::string> lines;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
-    lines.push_back(cut(line, screen.width.value_or(80)));
+    lines.push_back(shorten_styled(line, screen.width.value_or(80)));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
   }
   const std::size_t room = std::max<std::size_t>(screen.height, 2);
