@@ -196,9 +196,9 @@ std::string zsh_action(const OptionDoc& option) {
       return option.repeatable ? fmt::format("_values -s , word {}", fmt::join(option.words, " "))
                                : fmt::format("({})", fmt::join(option.words, " "));
     case Completes::jobs:
-      return "_berth_ask jobs";
+      return " _berth_ask jobs";  // the blank keeps _arguments from adding words of its own
     case Completes::queues:
-      return "_berth_ask queues";
+      return " _berth_ask queues";
     case Completes::files:
       return "_files";
     case Completes::directories:

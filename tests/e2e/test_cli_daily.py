@@ -515,6 +515,7 @@ def test_zsh_completes_commands_options_jobs_and_queues(completing, terminal, tm
         shell.send("\x15")  # away with the line
         shell.send("echo mar''ker\r")
         shell.expect("marker")
+        shell.expect("% ")
     shell.send("exit\r")
 
 
