@@ -289,7 +289,7 @@ def test_gpus_and_status_for_people(gpu_berth):
     assert f"pid {berth.pid}" in status and str(berth.dir) in status
     assert "jobs: 1 running, 0 queued" in status and "GPUs: 1 of 2 free, simulated" in status
     overview = berth.cli(check=0).stdout
-    assert overview.startswith(status.splitlines()[0].split(", up")[0]) and "sleep 1000" in overview
+    assert overview.startswith("1 running, 0 queued") and "1 sleep 1000  GPU " in overview
 
 
 # --- what the job finds ---------------------------------------------------------------------------
