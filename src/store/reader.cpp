@@ -1,8 +1,6 @@
 #include "store/reader.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -73,10 +71,6 @@ std::string filters(const std::vector<JobState>& states, BatchId batch,
     sql += fmt::format(" AND (+ended IS NULL OR +ended>={})", since->count());
   }
   return sql;
-}
-
-std::uint64_t sum(const StateCounts& counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
 Result<std::vector<JobId>> read_ids(Db& db, const std::string& sql) {
@@ -163,49 +157,36 @@ Result<std::string> StoreReader::page_sql(const JobFilter& query) {
   return page_sql(query, queue);
 }
 
-/// Every single condition has an index that yields a page in order, without looking at other rows.
-/// Of several conditions one drives and the others filter; the counters tell which is shorter.
+/// Every condition but one has an index that yields a page in order without looking at other rows:
+/// queue and batch are indexed together with the state, and the states' lists are merged. Of a page
+/// by both queue and batch the batch drives and the queue filters.
 Result<std::string> StoreReader::page_sql(const JobFilter& query, std::optional<QueueId> queue) {
-  const std::vector<JobState> states = distinct(query.states);
   const std::string cursor = cursor_condition(query);
   const std::string tail = fmt::format(" ORDER BY 1 {} LIMIT {}", query.descending ? "DESC" : "ASC",
                                        std::min<std::uint64_t>(query.limit, kMaxRowId));
-
-  std::uint64_t in_states = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t in_batch = in_states;
-  std::uint64_t in_queue = in_states;
-  if (!states.empty() && (query.batch || queue)) {
-    TRY_ASSIGN(const StateCounts all, read_counts({}));
-    in_states = 0;
-    for (const JobState state : states) {
-      in_states += all[static_cast<std::size_t>(state)];
+  std::vector<JobState> states = distinct(query.states);
+  if (states.empty() && !query.batch && !queue) {
+    return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}{}", cursor,
+                       filters({}, {}, {}, query.since), tail);
+  }
+  if (states.empty()) {
+    for (std::size_t i = 0; i < kJobStates; ++i) {
+      states.push_back(static_cast<JobState>(i));
     }
-    in_queue = sum(all) / 4;  // queues are not counted; a quarter of everything is a fair guess
   }
+  std::string driver = "jobs_state WHERE";
   if (query.batch) {
-    TRY_ASSIGN(const StateCounts counts, read_counts(query.batch));
-    in_batch = sum(counts);
+    driver = fmt::format("jobs_batch WHERE batch={} AND batch>0 AND", query.batch.value);
+  } else if (queue) {
+    driver = fmt::format("jobs_queue WHERE queue={} AND", queue->value);
   }
-  if (!states.empty() &&
-      ((!query.batch && !queue) || (in_states <= in_batch && (!queue || in_states <= in_queue)))) {
-    std::string sql;
-    for (const JobState state : states) {
-      sql += fmt::format("{}SELECT id FROM jobs INDEXED BY jobs_state WHERE state={}{}{}",
-                         sql.empty() ? "" : " UNION ALL ", static_cast<int>(state), cursor,
-                         filters({}, query.batch, queue, query.since));
-    }
-    return sql + tail;
+  std::string sql;
+  for (const JobState state : states) {
+    sql += fmt::format("{}SELECT id FROM jobs INDEXED BY {} state={}{}{}",
+                       sql.empty() ? "" : " UNION ALL ", driver, static_cast<int>(state), cursor,
+                       filters({}, {}, query.batch ? queue : std::nullopt, query.since));
   }
-  if (query.batch) {
-    return fmt::format("SELECT id FROM jobs INDEXED BY jobs_batch WHERE batch={} AND batch>0{}{}{}",
-                       query.batch.value, cursor, filters(states, {}, queue, query.since), tail);
-  }
-  if (queue) {
-    return fmt::format("SELECT id FROM jobs INDEXED BY jobs_queue WHERE queue={}{}{}{}",
-                       queue->value, cursor, filters(states, {}, {}, query.since), tail);
-  }
-  return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}{}", cursor,
-                     filters({}, {}, {}, query.since), tail);
+  return sql + tail;
 }
 
 Result<std::vector<JobId>> StoreReader::listed(const JobFilter& query,

@@ -24,19 +24,22 @@ CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT RO
 CREATE TABLE counters(batch INTEGER NOT NULL, what INTEGER NOT NULL, n INTEGER NOT NULL,
   PRIMARY KEY(batch, what)) STRICT, WITHOUT ROWID;
 CREATE TABLE queues(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-  running_max INTEGER NOT NULL) STRICT;
+  running_max INTEGER NOT NULL, paused INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE resources(name TEXT PRIMARY KEY, total INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE batches(id INTEGER PRIMARY KEY, name TEXT NOT NULL, owner INTEGER NOT NULL,
-  max_concurrent INTEGER NOT NULL, jobs INTEGER NOT NULL, submitted INTEGER NOT NULL) STRICT;
+  max_concurrent INTEGER NOT NULL, jobs INTEGER NOT NULL, submitted INTEGER NOT NULL,
+  open INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE jobs(id INTEGER PRIMARY KEY, state INTEGER NOT NULL, batch INTEGER NOT NULL,
   queue INTEGER NOT NULL, owner INTEGER NOT NULL, priority INTEGER NOT NULL,
   dependencies INTEGER NOT NULL, retries INTEGER NOT NULL, retries_used INTEGER NOT NULL,
   attempts INTEGER NOT NULL, kill_requested INTEGER NOT NULL, submitted INTEGER NOT NULL,
   started INTEGER, ended INTEGER, exit_code INTEGER, failure INTEGER,
-  name TEXT NOT NULL, message TEXT NOT NULL, request BLOB NOT NULL) STRICT;
+  name TEXT NOT NULL, message TEXT NOT NULL, request BLOB NOT NULL,
+  rank INTEGER NOT NULL DEFAULT 0, expedited INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX jobs_state ON jobs(state);
-CREATE INDEX jobs_queue ON jobs(queue);
-CREATE INDEX jobs_batch ON jobs(batch) WHERE batch > 0;
+CREATE INDEX jobs_queue ON jobs(queue, state);
+CREATE INDEX jobs_batch ON jobs(batch, state) WHERE batch > 0;
+CREATE INDEX jobs_ended ON jobs(ended) WHERE ended IS NOT NULL;
 CREATE TABLE payloads(id INTEGER PRIMARY KEY, environment INTEGER NOT NULL, log TEXT NOT NULL,
   data BLOB NOT NULL) STRICT;
 CREATE TABLE environments(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL,
@@ -49,7 +52,8 @@ CREATE TABLE attempts(id INTEGER PRIMARY KEY, job INTEGER NOT NULL, number INTEG
   boot INTEGER NOT NULL, gpu_memory INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER,
   revoked INTEGER, killed INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER,
   user_time INTEGER, system_time INTEGER, max_rss INTEGER, peak_memory INTEGER,
-  leftover INTEGER, verdict_wall INTEGER, message TEXT, gpus BLOB NOT NULL) STRICT;
+  leftover INTEGER, verdict_wall INTEGER, message TEXT, gpus BLOB NOT NULL,
+  log_dropped INTEGER) STRICT;
 CREATE INDEX attempts_job ON attempts(job);
 CREATE INDEX attempts_open ON attempts(id) WHERE ended IS NULL;
 CREATE TABLE client_keys(owner INTEGER NOT NULL, key TEXT NOT NULL, batch INTEGER NOT NULL,
@@ -70,8 +74,20 @@ constexpr std::array kTableNames = {"meta",         "counters",      "queues",
                                     "jobs_batch",   "attempts_job",  "attempts_open",
                                     "history_job",  "history_batch", "environments_hash"};
 
-/// Steps from every released version to the next. Version 1 is the first.
-constexpr std::span<const Migration> kMigrations{};
+/// Steps from every released version to the next. New columns stand at the end of their tables, so
+/// that a store that grew up looks like a new one.
+constexpr std::array kMigrations = {Migration{1, R"(
+ALTER TABLE queues ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE batches ADD COLUMN open INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN rank INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN expedited INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN log_dropped INTEGER;
+DROP INDEX jobs_queue;
+DROP INDEX jobs_batch;
+CREATE INDEX jobs_queue ON jobs(queue, state);
+CREATE INDEX jobs_batch ON jobs(batch, state) WHERE batch > 0;
+CREATE INDEX jobs_ended ON jobs(ended) WHERE ended IS NOT NULL;
+)"}};
 
 constexpr std::chrono::seconds kOpenTimeout{2};
 

@@ -15,7 +15,7 @@
 namespace berth {
 
 inline constexpr std::uint32_t kStoreApplicationId = 0x62727468;  // "brth"
-inline constexpr std::uint32_t kStoreVersion = 1;
+inline constexpr std::uint32_t kStoreVersion = 2;
 
 /// Kinds of rows in `counters` besides the job states, whose numbers they must not meet.
 enum class Counter : std::uint8_t { last_job = 16, last_attempt, last_batch, last_queue };

@@ -56,13 +56,16 @@ Status TransactionWriter::prepare_statements() {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&put_queue_,
-       "INSERT INTO queues VALUES(?1,?2,?3) ON CONFLICT(id) DO UPDATE SET name=?2, running_max=?3"},
+       "INSERT INTO queues(id,name,running_max) VALUES(?1,?2,?3) ON CONFLICT(id) DO UPDATE SET "
+       "name=?2, running_max=?3"},
       {&put_resource_, "INSERT INTO resources VALUES(?1,?2) ON CONFLICT DO UPDATE SET total=?2"},
       {&put_batch_,
-       "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET name=?2,"
+       "INSERT INTO batches(id,name,owner,max_concurrent,jobs,submitted)"
+       " VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET name=?2,"
        " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6"},
       {&put_job_,
-       "INSERT INTO jobs VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10)"},
+       "INSERT INTO jobs "
+       "VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10,0,0)"},
       {&put_payload_, "INSERT INTO payloads VALUES(?1,?2,?3,?4)"},
       {&put_dependency_, "INSERT OR IGNORE INTO dependencies VALUES(?1,?2)"},
       {&job_state_, "SELECT state, batch FROM jobs WHERE id=?1"},

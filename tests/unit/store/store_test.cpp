@@ -279,12 +279,13 @@ TEST_F(StoreTest, EqualHashesDoNotConfuseEnvironments) {
   Driver driver(options_for(file_));
   ASSERT_TRUE(driver.commit({job_put(2)}).status);
   EXPECT_TRUE(reader().payload({1}).value()->environment->empty());
-  EXPECT_EQ(*reader().payload({2}).value()->environment, (Environment{"HOME=/home/ada"}));
+  EXPECT_EQ(*reader().payload({2}).value()->environment, (Environment{"HOME=/home/user"}));
 }
 
 TEST_F(StoreTest, MigrationRunsStepsInOrderOrChangesNothing) {
   ASSERT_TRUE(create_store(file_, ""));
   Db db = Db::open(file_, Db::Mode::read_write).value();
+  ASSERT_TRUE(db.exec("PRAGMA user_version=1"));
   const Migration steps[] = {{1, "CREATE TABLE second(x)"}, {2, "INSERT INTO second VALUES(3)"}};
   ASSERT_TRUE(migrate(db, steps, 3));
   EXPECT_EQ(db.integer("PRAGMA user_version").value(), 3);

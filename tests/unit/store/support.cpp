@@ -323,7 +323,7 @@ std::string dump(const fs::path& file, const std::string& vfs) {
 change::JobPut job_put(std::uint64_t id, std::uint64_t batch, std::uint64_t queue) {
   auto spec = std::make_shared<JobSpec>();
   spec->name = fmt::format("job {}", id);
-  spec->payload.environment = std::make_shared<const Environment>(Environment{"HOME=/home/ada"});
+  spec->payload.environment = std::make_shared<const Environment>(Environment{"HOME=/home/user"});
   spec->payload.commands.push_back({false, {"true"}});
   spec->payload.cwd = "/";
   return {{id}, {batch}, {queue}, 1000, Millis(1'000 + static_cast<std::int64_t>(id)), spec, {}};
