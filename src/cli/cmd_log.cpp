@@ -285,7 +285,7 @@ Outcome follow(Daemon& daemon, const std::vector<JobView>& jobs, const LogOption
     }
     ::poll(nullptr, 0, kPollMs);
   }
-  return kInterrupted;
+  return interrupt_code();
 }
 
 }  // namespace

@@ -315,7 +315,7 @@ Outcome run_run(const RunOptions& options) {
                     ids.size() == 1 ? "" : "s", text, ids.size() == 1 ? "es" : "", them, text, text,
                     them, text));
     TRY(status_of_watch);
-    return kInterrupted;
+    return interrupt_code();
   }
   print("\n" + summary_table(watch.progress().jobs(), watch.screen(), read_clock().wall));
   print(fmt::format("{} of {} succeeded\n", watch.progress().count(JobState::succeeded),

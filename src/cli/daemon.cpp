@@ -4,6 +4,7 @@
 #include <charconv>
 #include <thread>
 
+#include "cli/interrupt.hpp"
 #include "cli/start_daemon.hpp"
 #include "cli/terminal.hpp"
 
@@ -104,7 +105,13 @@ Result<std::string> Daemon::call(const std::string& method, const std::string& t
           warn("the daemon is busy; waiting");
           told_busy_ = true;
         }
-        std::this_thread::sleep_for(busy_pause(*response));
+        const Millis until = read_clock().mono + busy_pause(*response);
+        while (read_clock().mono < until && !interrupted()) {
+          std::this_thread::sleep_for(kSuccessorPause);
+        }
+        if (interrupted()) {
+          return fail(ErrorCode::unavailable, "the daemon was busy");
+        }
         --tries;  // it has answered: as often as it takes
         continue;
       }

@@ -143,6 +143,9 @@ void look_at_daemon(DoctorFacts& facts, const InstancePaths& paths) {
     const auto size = static_cast<std::uint64_t>(log.tellg());
     log.seekg(static_cast<std::streamoff>(size > kLogTail ? size - kLogTail : 0));
     for (std::string line; std::getline(log, line);) {
+      if (line.find(" event=ready ") != std::string::npos) {
+        facts.log_errors.clear();  // what a daemon before this one had to say is over
+      }
       if (line.find("level=err") != std::string::npos ||
           line.find("level=critical") != std::string::npos) {
         facts.log_errors.push_back(line);

@@ -135,7 +135,7 @@ Outcome watch(Millis every, const std::string& title, const Picture& picture) {
     std::ranges::move(fit(text, screen), std::back_inserter(lines));
     draw(lines);
     if (full.stops_before(read_clock().mono + every)) {
-      return interrupted() ? kInterrupted : 0;
+      return interrupted() ? interrupt_code() : 0;
     }
     auto next = picture(daemon, look_at_stdout());
     trouble = next ? "" : printable(next.error().message);
