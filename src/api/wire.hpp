@@ -63,6 +63,7 @@ struct JobQuery {
   std::uint64_t after = 0;  ///< cursor: the last id of the page before; 0: from the start
   std::uint32_t limit = 1000;
   bool descending = false;
+  std::optional<Millis> since;  ///< wall time: jobs that have not ended, or ended at or after it
 
   friend bool operator==(const JobQuery&, const JobQuery&) = default;
 };

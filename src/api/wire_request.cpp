@@ -314,6 +314,15 @@ class QueryReader {
     out = std::min(Millis(count), kLongPollMax);
   }
 
+  void wall_time(const std::string& name, std::optional<Millis>& out) {
+    if (!rest_.contains(name)) {
+      return;
+    }
+    std::uint64_t count = 0;
+    number<std::uint64_t>(name, count, static_cast<std::uint64_t>(Millis::max().count()));
+    out = Millis(count);
+  }
+
   void failed(const std::string& name, const std::string& what) {
     if (!error_) {
       error_ = Error{ErrorCode::invalid, fmt::format("{}: {}", name, to_utf8(what))};
@@ -378,6 +387,9 @@ std::string job_query_target(const JobQuery& query) {
   if (query.ids) {
     target.add("ids", query.ids->to_string());
   }
+  if (query.since) {
+    target.add("since", std::to_string(query.since->count()));
+  }
   target.add_unless<std::uint64_t>("after", query.after, 0);
   target.add_unless<std::uint32_t>("limit", query.limit, JobQuery().limit);
   if (query.descending) {
@@ -410,6 +422,7 @@ Result<JobQuery> parse_job_query(const Query& query) {
     auto parsed = IdSet::parse(*ids);
     parsed ? void(out.ids = std::move(*parsed)) : in.failed("ids", parsed.error().message);
   }
+  in.wall_time("since", out.since);
   in.number("after", out.after);
   in.number("limit", out.limit, kPageLimitMax);
   if (out.limit == 0) {

@@ -4,11 +4,11 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <csignal>
 
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/job_files.hpp"
 #include "cli/progress.hpp"
 #include "cli/submitter.hpp"
@@ -18,27 +18,8 @@ namespace {
 
 constexpr Millis kEventWait{300};  ///< also how long an interrupt may go unnoticed
 constexpr Millis kReasonAge{2'000};
-constexpr int kInterrupted = 130;
 constexpr int kProbeTries = 20;
 constexpr int kProbePollMs = 100;
-
-volatile std::sig_atomic_t interrupted = 0;
-
-/// Lets an interrupt end the watching instead of the program.
-class CatchInterrupt {
- public:
-  CatchInterrupt() {
-    struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = 1; };
-    ::sigaction(SIGINT, &action, &before_);
-  }
-  ~CatchInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
-  CatchInterrupt(const CatchInterrupt&) = delete;
-  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
- private:
-  struct sigaction before_{};
-};
 
 event::Submit to_submission(JobFile file) {
   event::Submit submit;
@@ -66,7 +47,7 @@ class Watch {
     for (const Watched& one : watched_) {
       TRY(refresh({{one.answer.first, one.answer.last}}));
     }
-    while (interrupted == 0) {
+    while (!interrupted()) {
       TRY(follow());
       if (progress_.done()) {
         break;
@@ -103,7 +84,7 @@ class Watch {
     Millis wait = kEventWait;
     for (Watched& one : watched_) {
       bool more = !finished(one) || one.seen == 0;
-      while (more && interrupted == 0) {
+      while (more && !interrupted()) {
         EventQuery query;
         query.after = one.seen;
         query.batch = one.answer.batch;
@@ -259,11 +240,17 @@ Outcome run_run(const RunOptions& options) {
   Watch watch(daemon, std::move(watched));
   const Status status_of_watch = watch.until_done();
   if (!status_of_watch || !watch.progress().done()) {
-    warn(fmt::format(
-        "no longer watching; jobs {0} go on. Follow: berth wait {0}   End: berth kill {0}",
-        ids.to_string()));
+    const std::string text = ids.to_string();
+    const char* them = ids.size() == 1 ? "it" : "them";
+    warn(
+        fmt::format("no longer watching; job{} {} go{} on\n"
+                    "  follow {}: berth log -f {}\n"
+                    "  wait:      berth wait {}\n"
+                    "  end {}:    berth kill {}",
+                    ids.size() == 1 ? "" : "s", text, ids.size() == 1 ? "es" : "", them, text, text,
+                    them, text));
     TRY(status_of_watch);
-    return kInterrupted;
+    return interrupt_code();
   }
   print("\n" + summary_table(watch.progress().jobs(), watch.screen(), read_clock().wall));
   print(fmt::format("{} of {} succeeded\n", watch.progress().count(JobState::succeeded),

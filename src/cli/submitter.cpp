@@ -100,6 +100,14 @@ bool sets_visible_devices(const Command& command) {
   });
 }
 
+bool chooses_own_gpus(const JobSpec& job) {
+  return job.request.gpus.max > 0 &&
+         (std::ranges::any_of(job.payload.commands, sets_visible_devices) ||
+          std::ranges::any_of(job.payload.extra_env, [](const std::string& entry) {
+            return entry.starts_with("CUDA_VISIBLE_DEVICES=");
+          }));
+}
+
 bool is_inherited(std::string_view name) {
   constexpr std::array<std::string_view, 5> kVolatile{"SHLVL", "STY", "WINDOWID", "OLDPWD", "_"};
   if (name == "BERTH_DIR") {

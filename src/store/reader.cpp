@@ -56,7 +56,7 @@ std::string cursor_condition(const JobFilter& query) {
 
 /// The conditions that the chosen index does not answer. The + keeps SQLite from using another one.
 std::string filters(const std::vector<JobState>& states, BatchId batch,
-                    std::optional<QueueId> queue) {
+                    std::optional<QueueId> queue, std::optional<Millis> since) {
   std::string sql;
   if (!states.empty()) {
     sql += fmt::format(" AND +state IN ({})", state_list(states));
@@ -66,6 +66,9 @@ std::string filters(const std::vector<JobState>& states, BatchId batch,
   }
   if (queue) {
     sql += fmt::format(" AND +queue={}", queue->value);
+  }
+  if (since) {
+    sql += fmt::format(" AND (+ended IS NULL OR +ended>={})", since->count());
   }
   return sql;
 }
@@ -163,7 +166,8 @@ Result<std::string> StoreReader::page_sql(const JobFilter& query, std::optional<
                                        std::min<std::uint64_t>(query.limit, kMaxRowId));
   std::vector<JobState> states = distinct(query.states);
   if (states.empty() && !query.batch && !queue) {
-    return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}", cursor, tail);
+    return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}{}", cursor,
+                       filters({}, {}, {}, query.since), tail);
   }
   if (states.empty()) {
     for (std::size_t i = 0; i < kJobStates; ++i) {
@@ -180,7 +184,7 @@ Result<std::string> StoreReader::page_sql(const JobFilter& query, std::optional<
   for (const JobState state : states) {
     sql += fmt::format("{}SELECT id FROM jobs INDEXED BY {} state={}{}{}",
                        sql.empty() ? "" : " UNION ALL ", driver, static_cast<int>(state), cursor,
-                       query.batch ? filters({}, {}, queue) : std::string());
+                       filters({}, {}, query.batch ? queue : std::nullopt, query.since));
   }
   return sql + tail;
 }
@@ -211,7 +215,8 @@ Result<std::vector<JobId>> StoreReader::listed(const JobFilter& query,
     const std::string sql = fmt::format(
         "SELECT id FROM jobs NOT INDEXED WHERE id BETWEEN {} AND {}{}{} ORDER BY id {} LIMIT {}",
         std::min(first.value, kMaxRowId), std::min(last.value, kMaxRowId), cursor_condition(query),
-        filters(distinct(query.states), query.batch, queue), query.descending ? "DESC" : "ASC",
+        filters(distinct(query.states), query.batch, queue, query.since),
+        query.descending ? "DESC" : "ASC",
         std::min<std::uint64_t>(query.limit - ids.size(), kMaxRowId));
     TRY_ASSIGN(const auto found, read_ids(db_, sql));
     ids.insert(ids.end(), found.begin(), found.end());

@@ -26,6 +26,7 @@ struct JobFilter {
   JobId after;                               ///< a page's cursor: the last id of the page before
   bool descending = false;
   std::size_t limit = 50;
+  std::optional<Millis> since;  ///< wall time: jobs that have not ended, or ended at or after it
 };
 
 struct HistoryQuery {
