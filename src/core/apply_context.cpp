@@ -18,9 +18,11 @@ void ApplyContext::history(std::string kind, const Job& job, AttemptId attempt,
 
 void ApplyContext::write(const Job& job, std::optional<std::int32_t> exit_code,
                          std::optional<FailureClass> failure, std::string message) {
-  step.changes.push_back(change::JobUpdate{job.id, job.state, exit_code, failure,
-                                           std::move(message), job.attempts, job.retries_used,
-                                           job.kill_requested, now.wall});
+  const auto attempt = state.attempts.find(job.attempt);
+  step.changes.push_back(change::JobUpdate{
+      job.id, job.state, exit_code, failure, std::move(message), job.attempts, job.retries_used,
+      job.kill_requested, now.wall,
+      attempt == state.attempts.end() ? std::nullopt : attempt->second.kill_grace});
 }
 
 QueueId ApplyContext::queue_named(const std::string& name) {
@@ -28,9 +30,9 @@ QueueId ApplyContext::queue_named(const std::string& name) {
     return it->second;
   }
   const QueueId id{++state.last_queue.value};
-  state.queues.emplace(id, Queue{id, name, 0, 0});
+  state.queues.emplace(id, Queue{id, name, 0, 0, false});
   state.queue_names.emplace(name, id);
-  step.changes.push_back(change::QueuePut{id, {name, 0}});
+  step.changes.push_back(change::QueuePut{id, {name, 0}, false});
   return id;
 }
 
@@ -43,6 +45,7 @@ void ApplyContext::retire(JobId ended) {
     work.pop_front();
     const Job& job = node.mapped();
     BERTH_ASSERT(is_terminal(job.state));
+    state_ops::forget_rank(state, job.id);
     if (const auto batch = state.batches.find(job.batch);
         batch != state.batches.end() && --batch->second.live == 0) {
       state.batches.erase(batch);
@@ -53,7 +56,7 @@ void ApplyContext::retire(JobId ended) {
     }
     for (const JobId id : followers.mapped()) {
       const auto it = state.jobs.find(id);
-      if (it == state.jobs.end() || it->second.state != JobState::queued) {
+      if (it == state.jobs.end() || !it->second.waits()) {
         continue;
       }
       Job& follower = it->second;
@@ -61,7 +64,9 @@ void ApplyContext::retire(JobId ended) {
         std::erase(state.pending.at(id), job.id);
         if (--follower.waiting_for == 0) {
           state.pending.erase(id);
-          state_ops::enqueue(state, follower);
+          if (follower.state == JobState::queued) {
+            state_ops::enqueue(state, follower);
+          }
         }
         continue;
       }
@@ -75,11 +80,21 @@ void ApplyContext::retire(JobId ended) {
   }
 }
 
+void ApplyContext::end_expedition(Job& job) {
+  if (job.expedited) {
+    job.expedited = false;
+    change::JobSet set;
+    set.id = job.id;
+    set.expedited = false;
+    step.changes.push_back(std::move(set));
+  }
+}
+
 void ApplyContext::cancel(Job& job, const std::string& why) {
-  if (job.waiting_for == 0) {
-    state_ops::dequeue(state, job);
-  } else {
+  if (job.waiting_for != 0) {
     state.pending.erase(job.id);
+  } else if (job.state == JobState::queued) {
+    state_ops::dequeue(state, job);
   }
   job.state = JobState::cancelled;
   write(job, {}, {}, why);

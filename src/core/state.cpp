@@ -25,7 +25,19 @@ const Gpu* State::gpu(const std::string& uuid) const {
   return it == gpus.end() ? nullptr : &*it;
 }
 
+std::int64_t State::rank(const Job& job) const {
+  const auto moved = ranks.find(job.id);
+  return moved == ranks.end() ? usual_rank(job.id) : moved->second;
+}
+
+OrderKey State::order(const Job& job) const {
+  return {!job.expedited, job.priority, rank(job), job.id};
+}
+
 LaneKey State::lane(const Job& job) const {
+  if (job.expedited) {
+    return {};
+  }
   const auto batch = batches.find(job.batch);
   const bool limited = batch != batches.end() && batch->second.max_concurrent != 0;
   return {job.queue, limited ? job.batch : BatchId{}};
@@ -60,21 +72,21 @@ ShapeId intern(State& state, const Request& request) {
 void enqueue(State& state, const Job& job) {
   BERTH_ASSERT(job.state == JobState::queued && job.waiting_for == 0);
   const LaneKey lane = state.lane(job);
-  const bool open = state.queues.at(job.queue).has_room() &&
-                    (!lane.batch || state.batches.at(lane.batch).has_room());
-  state.ready.add(lane, open, job.shape, job.order());
+  const bool open = job.expedited || (state.queues.at(job.queue).open() &&
+                                      (!lane.batch || state.batches.at(lane.batch).has_room()));
+  state.ready.add(lane, open, job.shape, state.order(job));
   state.recheck_shapes.push_back(job.shape);
 }
 
 void dequeue(State& state, const Job& job) {
-  state.ready.remove(state.lane(job), job.shape, job.order());
+  state.ready.remove(state.lane(job), job.shape, state.order(job));
 }
 
 namespace {
 
 void refresh_lanes(State& state, const std::vector<LaneKey>& lanes) {
   for (const LaneKey lane : lanes) {
-    const bool open = state.queues.at(lane.queue).has_room() &&
+    const bool open = state.queues.at(lane.queue).open() &&
                       (!lane.batch || state.batches.at(lane.batch).has_room());
     state.ready.set_open(lane, open);
   }
@@ -85,6 +97,18 @@ void refresh_lanes(State& state, const std::vector<LaneKey>& lanes) {
 void refresh_queue(State& state, QueueId queue) {
   state.ready.set_serial(queue, state.queues.at(queue).limit == 1);
   refresh_lanes(state, state.ready.lanes_of(queue));
+}
+
+void set_rank(State& state, const Job& job, std::int64_t rank) {
+  forget_rank(state, job.id);
+  state.ranks.emplace(job.id, rank);
+  state.ranks_in_order.insert(rank);
+}
+
+void forget_rank(State& state, JobId id) {
+  if (const auto moved = state.ranks.extract(id)) {
+    state.ranks_in_order.erase(state.ranks_in_order.find(moved.mapped()));
+  }
 }
 
 void occupy(State& state, const Job& job) {
@@ -158,7 +182,8 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
   state.last_batch = snapshot.last_batch;
   state.last_queue = snapshot.last_queue;
   for (const auto& [id, spec] : snapshot.queues) {
-    state.queues.emplace(id, Queue{id, spec.name, spec.limit, 0});
+    state.queues.emplace(id,
+                         Queue{id, spec.name, spec.limit, 0, snapshot.paused_queues.contains(id)});
     state.queue_names.emplace(spec.name, id);
     state.ready.set_serial(id, spec.limit == 1);
   }
@@ -166,6 +191,7 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     state.batches.emplace(batch.id, Batch{batch.id, batch.name, batch.max_concurrent, 0, 0});
   }
   state.jobs.reserve(snapshot.jobs.size());
+  std::unordered_map<JobId, Millis> kill_graces;
   for (const Snapshot::LiveJob& live : snapshot.jobs) {
     Job job;
     job.id = live.id;
@@ -180,6 +206,13 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     job.waiting_for = static_cast<std::uint32_t>(live.after.size());
     job.state = live.state;
     job.kill_requested = live.kill_requested;
+    job.expedited = live.expedited;
+    if (live.kill_grace) {
+      kill_graces.emplace(live.id, *live.kill_grace);
+    }
+    if (live.rank != 0) {
+      state_ops::set_rank(state, job, live.rank);
+    }
     const Job& stored = state.jobs.emplace(job.id, job).first->second;
     if (const auto batch = state.batches.find(job.batch); batch != state.batches.end()) {
       ++batch->second.live;
@@ -198,7 +231,10 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     const auto job = state.jobs.find(open.job);
     BERTH_ASSERT(job != state.jobs.end());
     job->second.attempt = open.id;
-    Attempt attempt{open.id, open.job, open.number, open.gpus, open.gpu_memory};
+    Attempt attempt{open.id, open.job, open.number, open.gpus, open.gpu_memory, {}};
+    if (const auto grace = kill_graces.find(open.job); grace != kill_graces.end()) {
+      attempt.kill_grace = grace->second;
+    }
     state_ops::claim(state, attempt, Millis{0});
     state_ops::occupy(state, job->second);
     state.attempts.emplace(open.id, std::move(attempt));
@@ -222,7 +258,8 @@ std::string fingerprint(const State& state) {
   out += fmt::format("use cpus={} memory={}{} of{}\n", state.use.cpus, state.use.memory,
                      counts(state.use.resources), counts(state.rules.resources));
   for (const auto& [id, queue] : state.queues) {
-    out += fmt::format("queue {} '{}' {}/{}\n", id.value, queue.name, queue.running, queue.limit);
+    out += fmt::format("queue {} '{}' {}/{}{}\n", id.value, queue.name, queue.running, queue.limit,
+                       queue.paused ? " paused" : "");
   }
   std::map<BatchId, const Batch*> batches;
   for (const auto& [id, batch] : state.batches) {
@@ -248,10 +285,11 @@ std::string fingerprint(const State& state) {
     }
     out += fmt::format(
         "job {} {} batch={} queue={} owner={} priority={} shape={} attempt={} tries={}/{}/{} "
-        "wait={}[{}] kill={}\n",
+        "wait={}[{}] kill={} rank={}{}\n",
         id.value, to_string(job->state), job->batch.value, job->queue.value, job->owner,
         job->priority, shape, job->attempt.value, job->attempts, job->retries_used, job->retries,
-        job->waiting_for, fmt::join(after, ","), job->kill_requested);
+        job->waiting_for, fmt::join(after, ","), job->kill_requested, state.rank(*job),
+        job->expedited ? " expedited" : "");
   }
   for (const Gpu& gpu : state.gpus) {
     out += fmt::format("gpu {}", gpu.facts.uuid);
