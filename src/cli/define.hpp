@@ -56,4 +56,7 @@ void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::str
 [[nodiscard]] IdSet ids_of(const std::vector<std::string>& words);
 [[nodiscard]] std::uint64_t id_of(const std::string& word);
 
+/// pause, resume, start, move, set.
+void define_control(CLI::App& app, Action& action);
+
 }  // namespace berth::cli

@@ -320,9 +320,9 @@ void Service::set_rules(const HttpRequest& request, Respond respond) {
     respond(error_response(asked.error()));
     return;
   }
-  engine_.handle(event::SetRules{asked->values}, [this, asked = std::move(*asked),
-                                                  respond = std::move(respond)](
-                                                     const Result<Answer>& answer) mutable {
+  event::SetRules event{asked->values};
+  engine_.handle(std::move(event), [this, asked = std::move(*asked), respond = std::move(respond)](
+                                       const Result<Answer>& answer) mutable {
     if (!answer) {
       respond(error_response(answer.error()));
       return;
