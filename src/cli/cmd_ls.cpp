@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kRecent = 10;
 constexpr std::size_t kQueuedShown = 50;
-const std::vector<JobState> kActive{JobState::running, JobState::paused};
+const std::vector<JobState> kWaiting{JobState::paused, JobState::queued};
 const std::vector<JobState> kEnded{JobState::succeeded, JobState::failed, JobState::killed,
                                    JobState::cancelled};
 
@@ -71,13 +71,13 @@ Outcome run_ls(const LsOptions& options) {
     const std::size_t limit =
         options.limit.value_or(options.json ? UINT32_MAX : std::uint32_t{kQueuedShown});
     TRY_ASSIGN(jobs, newest(daemon, with_states(kEnded), kRecent));
-    TRY_ASSIGN(auto active, daemon.jobs(with_states(kActive)));
+    TRY_ASSIGN(auto active, daemon.jobs(with_states({JobState::running})));
     std::ranges::move(active, std::back_inserter(jobs));
-    // One more than is shown tells whether there are more.
-    TRY_ASSIGN(auto queued, daemon.jobs(with_states({JobState::queued}), limit + 1));
+    // One more than is shown tells whether there are more. Held jobs may be as many.
+    TRY_ASSIGN(auto queued, daemon.jobs(with_states(kWaiting), limit + 1));
     if (queued.size() > limit) {
       queued.resize(limit);
-      more = "… more are queued: berth ls --state queued\n";
+      more = "… more are waiting: berth ls --state queued,paused\n";
     }
     std::ranges::move(queued, std::back_inserter(jobs));
     std::ranges::sort(jobs, {}, &JobView::id);
@@ -100,15 +100,19 @@ Outcome run_overview() {
   const Screen screen = look_at_stdout();
   TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));
   print(status_text(status, screen));
-  TRY_ASSIGN(auto jobs, daemon.jobs(with_states(kActive)));
-  TRY_ASSIGN(auto queued, daemon.jobs(with_states({JobState::queued}), kRecent));
+  TRY_ASSIGN(auto jobs, daemon.jobs(with_states({JobState::running})));
+  TRY_ASSIGN(auto queued, daemon.jobs(with_states(kWaiting), kRecent));
   const std::size_t waiting = queued.size();
   std::ranges::move(queued, std::back_inserter(jobs));
   if (!jobs.empty()) {
     print("\n" + job_table(jobs, screen, read_clock().wall));
-    const auto it = status.counts.find(JobState::queued);
-    if (it != status.counts.end() && it->second > waiting) {
-      print(fmt::format("… and {} more queued\n", it->second - waiting));
+    std::uint64_t all = 0;
+    for (const JobState state : kWaiting) {
+      const auto it = status.counts.find(state);
+      all += it == status.counts.end() ? 0 : it->second;
+    }
+    if (all > waiting) {
+      print(fmt::format("… and {} more waiting\n", all - waiting));
     }
   }
   print("\nberth add CMD… queues a command, berth ls lists jobs, berth --help tells the rest\n");

@@ -129,6 +129,9 @@ Status replace_value(std::string& line, const Entry& entry, const std::string& v
   } else if (const std::size_t comment = line.find(" #", from); comment != std::string::npos) {
     to = comment;
   }
+  while (to > from && line[to - 1] == ' ') {
+    --to;  // what stands behind it stays where it is
+  }
   line.replace(from, to - from, scalar(value));
   return {};
 }

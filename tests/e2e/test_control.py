@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from berthlib import ApiError, alive, eventually, job, process_stat
+from berthlib import REPO, ApiError, alive, eventually, job, process_stat
 
 
 def counter(tmp_path, name="n"):
@@ -319,6 +319,16 @@ def test_mistakes_in_berth_yaml_are_told_and_ignored(berth):
     assert berth.cli("set", "keep_jobs", check=0).stdout == "5\n"
     wrong = berth.cli("set", "max_concurent=3")
     assert wrong.returncode == 1 and "did you mean" in wrong.stderr
+
+
+def test_the_documentation_knows_every_rule(berth):
+    text = (REPO / "docs/formats/berth-yaml.md").read_text()
+    rules = json.loads(berth.cli("set", "--json", check=0).stdout)["rules"]
+    listed = [r for r in rules if "." not in r["key"]]
+    assert listed
+    for rule in listed:
+        default = f"{rule['default']} |"
+        assert f"| `{rule['key']}` |" in text and default in text and rule["help"] in text, rule
 
 
 # --- usage ----------------------------------------------------------------------------------------
