@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kRecent = 10;
 constexpr std::size_t kQueuedShown = 50;
-const std::vector<JobState> kActive{JobState::running, JobState::paused};
+const std::vector<JobState> kWaiting{JobState::paused, JobState::queued};
 const std::vector<JobState> kEnded{JobState::succeeded, JobState::failed, JobState::killed,
                                    JobState::cancelled};
 

@@ -68,5 +68,7 @@ void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::str
 
 // The commands, by group. Each adds to `app` and puts what was asked for into `action`.
 void define_check(CLI::App& app, Action& action);
+/// pause, resume, start, move, set.
+void define_control(CLI::App& app, Action& action);
 
 }  // namespace berth::cli

@@ -86,6 +86,7 @@ class Workload {
   void submit(Changes& changes);
   void start(Transaction& transaction, Job& job);
   void end(Changes& changes, Job& job);
+  [[nodiscard]] change::JobSet set(JobId id);
   void settings(Changes& changes);
 
   std::mt19937_64 random_;
