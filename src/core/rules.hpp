@@ -25,6 +25,12 @@ struct Rules {
   Millis sample_age_max{5'000};
   /// How many of each named resource there are.
   std::map<std::string, std::uint64_t> resources;
+  /// Finished jobs older than this may be removed; 0: age removes nothing.
+  Millis keep_finished{30LL * 24 * 3600 * 1000};
+  /// Of finished jobs this many are kept, the newest; 0: their number removes nothing.
+  std::uint64_t keep_jobs = 100'000;
+  /// What one log that berth names may grow to, head and tail kept; 0: no limit.
+  Bytes log_limit = 1024 * kMiB;
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };
