@@ -49,6 +49,10 @@ Result<Answer> on(Context& c, const event::Kill& kill) {
   return answer;
 }
 
+Result<Answer> on(Context& c, const event::Remove& remove) {
+  return apply_remove(c, remove);
+}
+
 /// Closes an attempt: its GPUs are `ending` until a later sample shows them free.
 Attempt close(Context& c, AttemptId id) {
   auto node = c.state.attempts.extract(id);

@@ -26,7 +26,15 @@ struct Killed {
   std::vector<JobId> unknown;    ///< not alive: finished or never there
 };
 
-using Answer = std::variant<std::monostate, Submitted, Killed>;
+/// Every job asked for is in `removed` or in one of the lists that say why not.
+struct Removed {
+  std::vector<JobId> removed;
+  std::vector<JobId> cancelled;  ///< those of `removed` that were waiting
+  std::vector<JobId> running;    ///< to be killed first
+  std::vector<JobId> needed;     ///< others wait for their outcome
+};
+
+using Answer = std::variant<std::monostate, Submitted, Killed, Removed>;
 
 /// Applies one event. An error means that nothing changed. Pure but for its arguments.
 [[nodiscard]] Result<Answer> apply(State& state, Event event, Now now, Step& step);

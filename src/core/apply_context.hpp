@@ -30,6 +30,9 @@ struct ApplyContext {
   void cancel(Job& job, const std::string& why);
 };
 
+/// In apply_remove.cpp.
+[[nodiscard]] Result<Answer> apply_remove(ApplyContext& c, const event::Remove& remove);
+
 /// In apply_submit.cpp.
 [[nodiscard]] Result<Answer> apply_submit(ApplyContext& c, event::Submit submit);
 

@@ -34,6 +34,11 @@ struct BatchPut {
   Millis wall{0};
 };
 
+/// Jobs and all that is known of them. Those that are not there are passed over.
+struct JobsRemove {
+  std::vector<JobId> ids;
+};
+
 /// A new job. `spec` is shared so that a large batch is never copied on its way to disk.
 struct JobPut {
   JobId id;
@@ -98,8 +103,8 @@ struct History {
 }  // namespace change
 
 using Change = std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::JobPut,
-                            change::JobUpdate, change::AttemptPut, change::AttemptEnd,
-                            change::ClientKey, change::History>;
+                            change::JobsRemove, change::JobUpdate, change::AttemptPut,
+                            change::AttemptEnd, change::ClientKey, change::History>;
 using Changes = std::vector<Change>;
 
 /// What a store gives back after a restart: everything that is not finished, and the counters.

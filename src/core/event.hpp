@@ -41,6 +41,13 @@ struct Kill {
   std::optional<Millis> grace;
 };
 
+/// Jobs to be forgotten, ids included in no list any more. Waiting ones are cancelled. Those that
+/// are not in memory have ended, as far as whoever asks knows; naming one that never was does
+/// nothing.
+struct Remove {
+  std::vector<JobId> jobs;
+};
+
 /// The supervisor of an attempt is gone and has told how it went.
 struct AttemptExited {
   AttemptId attempt;
@@ -77,8 +84,8 @@ struct Tick {};
 
 }  // namespace event
 
-using Event = std::variant<event::Submit, event::Kill, event::AttemptExited, event::AttemptRevoked,
-                           event::Sampled, event::ProbeFailed, event::SpaceChanged, event::SetHost,
-                           event::Tick>;
+using Event = std::variant<event::Submit, event::Kill, event::Remove, event::AttemptExited,
+                           event::AttemptRevoked, event::Sampled, event::ProbeFailed,
+                           event::SpaceChanged, event::SetHost, event::Tick>;
 
 }  // namespace berth

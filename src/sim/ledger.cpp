@@ -25,6 +25,13 @@ void Ledger::put(const Change& change) {
       job.after = c.after;
       job.been = {JobState::queued};
     }
+    void operator()(const change::JobsRemove& c) {
+      for (const JobId id : c.ids) {
+        if (const auto it = ledger.jobs.find(id); it != ledger.jobs.end()) {
+          it->second.removed = true;  // what it was is still needed to judge others
+        }
+      }
+    }
     void operator()(const change::JobUpdate& c) {
       JobEntry& job = ledger.jobs[c.id];
       job.state = c.state;

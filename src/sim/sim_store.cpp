@@ -96,10 +96,19 @@ void SimStore::put(const Change& change) {
     void operator()(const change::JobPut& c) {
       JobRow row{c, {}};
       row.now.id = c.id;
+      store.last_job_ = std::max(store.last_job_, c.id);
       store.jobs_.insert_or_assign(c.id, std::move(row));
+    }
+    void operator()(const change::JobsRemove& c) {
+      for (const JobId id : c.ids) {
+        store.jobs_.erase(id);
+        std::erase_if(store.attempts_,
+                      [id](const auto& entry) { return entry.second.put.job == id; });
+      }
     }
     void operator()(const change::JobUpdate& c) { store.jobs_.at(c.id).now = c; }
     void operator()(const change::AttemptPut& c) {
+      store.last_attempt_ = std::max(store.last_attempt_, c.id);
       store.attempts_.insert_or_assign(c.id, AttemptRow{c, store.boot_id_, false});
     }
     void operator()(const change::AttemptEnd& c) { store.attempts_.at(c.id).ended = true; }
@@ -129,7 +138,9 @@ Snapshot SimStore::snapshot() const {
     live.priority = row.put.spec->priority;
     live.request = row.put.spec->request;
     for (const JobId dependency : row.put.after) {
-      if (jobs_.at(dependency).now.state != JobState::succeeded) {
+      // Only what has succeeded can have been removed while somebody follows it.
+      const auto other = jobs_.find(dependency);
+      if (other != jobs_.end() && other->second.now.state != JobState::succeeded) {
         live.after.push_back(dependency);
       }
     }
@@ -151,9 +162,8 @@ Snapshot SimStore::snapshot() const {
           {id, row.put.job, row.put.number, row.put.gpus, row.put.gpu_memory, row.boot_id});
     }
   }
-  // Nothing is ever deleted here, so the highest id present is the highest ever issued.
-  result.last_job = jobs_.empty() ? JobId{} : jobs_.rbegin()->first;
-  result.last_attempt = attempts_.empty() ? AttemptId{} : attempts_.rbegin()->first;
+  result.last_job = last_job_;
+  result.last_attempt = last_attempt_;
   result.last_batch = batches_.empty() ? BatchId{} : batches_.rbegin()->first;
   result.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
   return result;

@@ -40,6 +40,7 @@ struct EventText {
                        e.batch_max_concurrent);
   }
   std::string operator()(const event::Kill& e) const { return "kill " + ids(e.jobs); }
+  std::string operator()(const event::Remove& e) const { return "remove " + ids(e.jobs); }
   std::string operator()(const event::AttemptExited& e) const {
     return fmt::format("attempt {} exited: {}", e.attempt.value, text_of(e.verdict));
   }
@@ -86,6 +87,7 @@ struct ChangeText {
                        c.queue.value, c.batch.value, c.spec->priority, c.spec->retries,
                        ids(c.after), text_of(c.spec->request));
   }
+  std::string operator()(const change::JobsRemove& c) const { return "remove jobs " + ids(c.ids); }
   std::string operator()(const change::JobUpdate& c) const {
     return fmt::format("job {} is {} attempts={} retries={}{} {}", c.id.value, to_string(c.state),
                        c.attempts, c.retries_used, c.kill_requested ? " kill" : "", c.message);

@@ -34,8 +34,10 @@ void Workload::act() {
   const std::uint64_t dice = random_.below(100);
   if (dice < 65 || known_.empty()) {
     send(std::make_shared<Request>(Request{a_submission()}));
-  } else if (dice < 80) {
+  } else if (dice < 78) {
     send(std::make_shared<Request>(Request{a_kill()}));
+  } else if (dice < 82) {
+    send(std::make_shared<Request>(Request{event::Remove{a_kill().jobs}}));
   } else {
     look();
   }
@@ -93,8 +95,8 @@ void Workload::answered(const std::shared_ptr<Request>& request, const Result<An
   const auto* submit = std::get_if<event::Submit>(&request->event);
   if (submit) {
     observer_.submit_answered(*submit, answer);
-  } else {
-    observer_.kill_answered(std::get<event::Kill>(request->event), answer);
+  } else if (const auto* kill = std::get_if<event::Kill>(&request->event)) {
+    observer_.kill_answered(*kill, answer);
   }
   const bool again =
       !answer && (answer.error().retryable() || answer.error().code == ErrorCode::io);

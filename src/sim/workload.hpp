@@ -29,7 +29,7 @@ class Workload {
 
  private:
   struct Request {
-    Event event;  ///< a Submit or a Kill
+    Event event;  ///< a Submit, a Kill or a Remove
     bool answered = false;
   };
 

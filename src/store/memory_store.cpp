@@ -163,6 +163,33 @@ void MemoryStore::apply(const change::JobPut& put) {
   }
 }
 
+void MemoryStore::apply(const change::JobsRemove& remove) {
+  for (const JobId id : remove.ids) {
+    const auto found = jobs_.find(id);
+    if (found == jobs_.end()) {
+      continue;
+    }
+    const JobRow& row = found->second.row;
+    const auto state = static_cast<std::size_t>(row.state);
+    --counts_[state];
+    if (row.batch) {
+      StateCounts& counts = batches_[row.batch].counts;
+      --counts[state];
+      if (std::ranges::all_of(counts, [](std::uint64_t n) { return n == 0; })) {
+        batches_.erase(row.batch);
+      }
+    }
+    for (const AttemptId attempt : attempts_of_[id]) {
+      attempts_.erase(attempt);
+      open_attempts_.erase(attempt);
+    }
+    attempts_of_.erase(id);
+    live_.erase(id);
+    jobs_.erase(found);
+    std::erase_if(history_, [id](const HistoryRow& line) { return line.job == id; });
+  }
+}
+
 void MemoryStore::apply(const change::JobUpdate& update) {
   JobRow& row = jobs_.at(update.id).row;
   const auto before = static_cast<std::size_t>(row.state);
@@ -222,7 +249,7 @@ void MemoryStore::apply(const change::ClientKey& key) {
 
 void MemoryStore::apply(const change::History& line) {
   history_.push_back(
-      {history_.size() + 1, line.kind, line.job, line.attempt, line.batch, line.detail, line.wall});
+      {++last_seq_, line.kind, line.job, line.attempt, line.batch, line.detail, line.wall});
 }
 
 Snapshot MemoryStore::snapshot() const {
@@ -238,7 +265,8 @@ Snapshot MemoryStore::snapshot() const {
         {}, row.retries, row.retries_used, row.attempts, row.state,    row.kill_requested};
     for (const JobId after : row.after) {
       const auto found = jobs_.find(after);
-      if (found == jobs_.end() || found->second.row.state != JobState::succeeded) {
+      // What is not there any more had succeeded.
+      if (found != jobs_.end() && found->second.row.state != JobState::succeeded) {
         job.after.push_back(after);
       }
     }
