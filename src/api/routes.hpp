@@ -13,12 +13,15 @@ enum class RouteId : std::uint8_t {
   submit,
   list_jobs,
   kill,
+  remove,
   show_job,
   why,
   wait,
   gpus,
   status,
   events,
+  backup,
+  backup_progress,
   stop,
 };
 
@@ -33,12 +36,15 @@ inline constexpr std::array kRoutes{
     Route{RouteId::submit, "POST", "/api/jobs", "Submit jobs, all or none"},
     Route{RouteId::list_jobs, "GET", "/api/jobs", "List jobs, a page at a time"},
     Route{RouteId::kill, "POST", "/api/jobs/kill", "End running jobs and cancel waiting ones"},
+    Route{RouteId::remove, "POST", "/api/jobs/remove", "Forget jobs, a part at a time"},
     Route{RouteId::show_job, "GET", "/api/jobs/{id}", "Everything about one job"},
     Route{RouteId::why, "GET", "/api/jobs/{id}/why", "Why a job waits"},
     Route{RouteId::wait, "GET", "/api/wait", "Wait until jobs have ended"},
     Route{RouteId::gpus, "GET", "/api/gpus", "The GPUs and what holds them"},
     Route{RouteId::status, "GET", "/api/status", "The daemon and what it knows"},
     Route{RouteId::events, "GET", "/api/events", "History from a position on, waiting for more"},
+    Route{RouteId::backup, "POST", "/api/backup", "Begin to copy the store to a file"},
+    Route{RouteId::backup_progress, "GET", "/api/backup", "How far the last backup has got"},
     Route{RouteId::stop, "POST", "/api/stop", "Stop the daemon; jobs keep running"},
 };
 

@@ -259,6 +259,7 @@ int run_cli(std::vector<std::string> arguments) {
   define_one_job(app, in);
   define_wait_and_kill(app, in);
   define_machine(app, in);
+  define_store(app, in.action);
 
   // The command of `add` is not for CLI11: its words may look like options.
   if (!arguments.empty() && arguments[0] == "add") {

@@ -155,14 +155,21 @@ std::string time_stamp(Millis wall) {
   return {text.data(), size};
 }
 
+/// A name that nothing has yet.
+fs::path free_name(const fs::path& file, Millis wall) {
+  const fs::path wanted = with_suffix(file, ".before-restore-" + time_stamp(wall));
+  std::error_code ec;
+  fs::path name = wanted;
+  for (int n = 2; fs::exists(fs::symlink_status(name, ec)); ++n) {
+    name = with_suffix(wanted, fmt::format("-{}", n));
+  }
+  return name;
+}
+
 /// A second name for the present file, so that it is there under one of the two at every instant.
 Status keep_present(const fs::path& file, const fs::path& kept) {
   if (::link(file.c_str(), kept.c_str()) == 0) {
     return {};
-  }
-  if (errno == EEXIST) {
-    return fail(ErrorCode::conflict,
-                fmt::format("{} exists; try again in a second", kept.native()));
   }
   return duplicate(file, kept);  // not every file system has second names
 }
@@ -208,7 +215,7 @@ Result<Restored> restore_store(const fs::path& backup, const fs::path& file,
 
   // Closing it has put all of it into one file. If a log is left all the same, its store cannot be
   // read; it goes before its store does, or it would be taken for that of the new one.
-  const fs::path kept = with_suffix(file, ".before-restore-" + time_stamp(wall));
+  const fs::path kept = free_name(file, wall);
   const fs::path log = with_suffix(file, "-wal");
   if (there) {
     if (Status linked = keep_present(file, kept); !linked) {
