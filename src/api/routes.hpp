@@ -20,12 +20,15 @@ enum class RouteId : std::uint8_t {
   set_jobs,
   rules,
   set_rules,
+  remove,
   show_job,
   why,
   wait,
   gpus,
   status,
   events,
+  backup,
+  backup_progress,
   stop,
 };
 
@@ -49,12 +52,15 @@ inline constexpr std::array kRoutes{
     Route{RouteId::rules, "GET", "/api/rules",
           "The rules of the instance and where they come from"},
     Route{RouteId::set_rules, "POST", "/api/rules", "Change rules of the instance"},
+    Route{RouteId::remove, "POST", "/api/jobs/remove", "Forget jobs, a part at a time"},
     Route{RouteId::show_job, "GET", "/api/jobs/{id}", "Everything about one job"},
     Route{RouteId::why, "GET", "/api/jobs/{id}/why", "Why a job waits"},
     Route{RouteId::wait, "GET", "/api/wait", "Wait until jobs have ended"},
     Route{RouteId::gpus, "GET", "/api/gpus", "The GPUs and what holds them"},
     Route{RouteId::status, "GET", "/api/status", "The daemon and what it knows"},
     Route{RouteId::events, "GET", "/api/events", "History from a position on, waiting for more"},
+    Route{RouteId::backup, "POST", "/api/backup", "Begin to copy the store to a file"},
+    Route{RouteId::backup_progress, "GET", "/api/backup", "How far the last backup has got"},
     Route{RouteId::stop, "POST", "/api/stop", "Stop the daemon; jobs keep running"},
 };
 

@@ -207,6 +207,7 @@ struct EventView {
 struct EventPage {
   std::vector<EventView> events;
   std::uint64_t last = 0;  ///< pass as `after` to go on
+  bool more = false;       ///< there may be more beyond `last` already
 
   friend bool operator==(const EventPage&, const EventPage&) = default;
 };
@@ -227,6 +228,32 @@ struct KillAnswer {
   std::vector<std::uint64_t> unknown;
 
   friend bool operator==(const KillAnswer&, const KillAnswer&) = default;
+};
+
+/// What became of a part of those asked for. Every job of it is in `removed` or in the list that
+/// says why not.
+struct RemoveAnswer {
+  std::vector<std::uint64_t> removed;
+  std::vector<std::uint64_t> cancelled;  ///< those of `removed` that were waiting
+  std::vector<std::uint64_t> running;    ///< to be killed first
+  std::vector<std::uint64_t> needed;     ///< waiting jobs follow them
+  std::uint64_t logs = 0;                ///< log files that went with them
+  std::optional<std::uint64_t> next;     ///< pass as `after` for the next part
+
+  friend bool operator==(const RemoveAnswer&, const RemoveAnswer&) = default;
+};
+
+/// The last backup of this daemon.
+struct BackupView {
+  std::string path;  ///< bytes; empty: there was none
+  bool running = false;
+  std::uint64_t pages = 0;  ///< copied so far
+  std::uint64_t total = 0;  ///< 0: not known yet
+  Bytes size = 0;           ///< when done
+  std::string error;        ///< why it failed; empty: it did not
+  std::string code;         ///< of that error
+
+  friend bool operator==(const BackupView&, const BackupView&) = default;
 };
 
 struct WaitAnswer {

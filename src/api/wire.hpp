@@ -52,6 +52,30 @@ struct KillRequest {
 [[nodiscard]] std::string encode_kill(const KillRequest& request);
 [[nodiscard]] Result<KillRequest> decode_kill(std::string_view body);
 
+/// Jobs to forget: those named, or finished ones by what they are.
+struct RemoveRequest {
+  std::optional<IdSet> ids;
+  std::vector<JobState> states;  ///< only these; empty: any that has ended
+  std::string queue;             ///< empty: any
+  Millis older{0};               ///< ended at least this long ago
+  std::uint64_t keep = 0;        ///< so many of those that match stay, the newest
+  std::uint64_t after = 0;       ///< the `next` of the answer before
+  bool dry_run = false;
+
+  friend bool operator==(const RemoveRequest&, const RemoveRequest&) = default;
+};
+[[nodiscard]] std::string encode_remove(const RemoveRequest& request);
+[[nodiscard]] Result<RemoveRequest> decode_remove(std::string_view body);
+
+struct BackupRequest {
+  std::string path;  ///< bytes; absolute
+  bool replace = false;
+
+  friend bool operator==(const BackupRequest&, const BackupRequest&) = default;
+};
+[[nodiscard]] std::string encode_backup(const BackupRequest& request);
+[[nodiscard]] Result<BackupRequest> decode_backup(std::string_view body);
+
 /// The query part of a target, decoded.
 using Query = std::map<std::string, std::string>;
 
@@ -82,11 +106,15 @@ inline constexpr Millis kLongPollMax{60'000};
 [[nodiscard]] Result<WaitQuery> parse_wait_query(const Query& query);
 
 struct EventQuery {
-  std::uint64_t after = 0;
+  std::uint64_t after = 0;  ///< descending: before it, 0: from the end
   std::uint64_t batch = 0;  ///< 0: any
   std::uint64_t job = 0;    ///< 0: any
   Millis wait{0};           ///< how long to wait for a first event
   std::uint32_t limit = 1000;
+  std::optional<IdSet> ids = {};        ///< only of these jobs
+  std::vector<std::string> kinds = {};  ///< empty: any
+  std::optional<Millis> since = {};     ///< wall time
+  bool descending = false;
 
   friend bool operator==(const EventQuery&, const EventQuery&) = default;
 };
@@ -104,16 +132,24 @@ struct EventQuery {
 [[nodiscard]] std::string encode(const std::vector<GpuView>& gpus);  ///< {"gpus":[…]}
 [[nodiscard]] std::string encode(const StatusView& status);
 [[nodiscard]] std::string encode(const EventPage& page);
+[[nodiscard]] std::string encode(const EventView& event);
+[[nodiscard]] std::string encode(const RemoveAnswer& answer);
+[[nodiscard]] std::string encode(const BackupView& backup);
 
 /// Instantiated for every type that `encode` takes.
 template <class T>
 [[nodiscard]] Result<T> decode(std::string_view body);
+template <>
+Result<RemoveAnswer> decode(std::string_view body);
+template <>
+Result<BackupView> decode(std::string_view body);
 
 /// Bare arrays, as `berth ls --json` and `berth gpus --json` print them; indented, one job or GPU
 /// per line block.
 [[nodiscard]] std::string encode_array(const std::vector<JobView>& jobs);
 [[nodiscard]] std::string encode_array(const std::vector<GpuView>& gpus);
 [[nodiscard]] std::string encode_array(const std::vector<WhyView>& whys);
+[[nodiscard]] std::string encode_array(const std::vector<EventView>& events);
 
 // Errors.
 

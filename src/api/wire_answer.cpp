@@ -220,6 +220,7 @@ template <class A>
 void describe(A& a, wire::Ref<A, EventPage> page) {
   a.need("events", page.events);
   a.need("last", page.last);
+  a.unless("more", page.more, false);
 }
 
 template <class A>
@@ -336,6 +337,9 @@ std::string encode(const std::vector<GpuView>& gpus) {
 std::string encode(const StatusView& status) {
   return write(status);
 }
+std::string encode(const EventView& event) {
+  return write(event);
+}
 std::string encode(const EventPage& page) {
   return write(page);
 }
@@ -366,6 +370,10 @@ std::string encode_array(const std::vector<GpuView>& gpus) {
 }
 std::string encode_array(const std::vector<WhyView>& whys) {
   return write_array(whys);
+}
+
+std::string encode_array(const std::vector<EventView>& events) {
+  return write_array(events);
 }
 
 std::string_view to_string(ErrorCode code) {

@@ -459,6 +459,18 @@ std::string event_query_target(const EventQuery& query) {
   target.add_unless<std::uint64_t>("job", query.job, 0);
   target.add_unless<std::int64_t>("wait_ms", query.wait.count(), 0);
   target.add_unless<std::uint32_t>("limit", query.limit, EventQuery().limit);
+  if (query.ids) {
+    target.add("ids", query.ids->to_string());
+  }
+  if (!query.kinds.empty()) {
+    target.add("kind", fmt::format("{}", fmt::join(query.kinds, ",")));
+  }
+  if (query.since) {
+    target.add("since", std::to_string(query.since->count()));
+  }
+  if (query.descending) {
+    target.add("order", "desc");
+  }
   return target.take();
 }
 
@@ -470,6 +482,28 @@ Result<EventQuery> parse_event_query(const Query& query) {
   in.number("job", out.job);
   in.time("wait_ms", out.wait);
   in.number("limit", out.limit, kPageLimitMax);
+  if (const auto ids = in.text("ids")) {
+    auto parsed = IdSet::parse(*ids);
+    parsed ? void(out.ids = std::move(*parsed)) : in.failed("ids", parsed.error().message);
+  }
+  if (const auto kinds = in.text("kind")) {
+    for (std::size_t at = 0; at <= kinds->size();) {
+      const std::size_t comma = std::min(kinds->find(',', at), kinds->size());
+      out.kinds.push_back(kinds->substr(at, comma - at));
+      at = comma + 1;
+    }
+  }
+  std::uint64_t since = 0;
+  in.number("since", since, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+  if (query.contains("since")) {
+    out.since = Millis(since);
+  }
+  if (const auto order = in.text("order")) {
+    if (*order != "asc" && *order != "desc") {
+      in.failed("order", "expected asc or desc");
+    }
+    out.descending = *order == "desc";
+  }
   TRY(in.finish());
   return out;
 }

@@ -130,6 +130,36 @@ struct WhyOptions {
 };
 [[nodiscard]] Outcome run_why(const WhyOptions& options);
 
+struct RemoveOptions {
+  std::optional<IdSet> ids;  ///< none: finished jobs by what follows
+  std::vector<JobState> states;
+  std::string queue;
+  Millis older{0};
+  std::uint64_t keep = 0;
+  bool dry_run = false;
+  bool json = false;
+};
+/// berth rm and berth clean.
+[[nodiscard]] Outcome run_remove(const RemoveOptions& options);
+
+struct HistoryOptions {
+  std::optional<IdSet> ids;
+  std::vector<std::string> kinds;
+  std::optional<Millis> since;  ///< before now
+  std::uint32_t limit = 50;
+  bool follow = false;
+  bool json = false;
+};
+[[nodiscard]] Outcome run_history(const HistoryOptions& options);
+
+struct BackupOptions {
+  std::string file;
+  bool force = false;
+  bool json = false;
+};
+[[nodiscard]] Outcome run_backup(const BackupOptions& options);
+[[nodiscard]] Outcome run_restore(const std::string& file);
+
 struct MachineOptions {
   bool json = false;
   std::optional<Millis> watch;

@@ -37,6 +37,9 @@ T checked_number(const std::string& option, const std::string& text, const char*
   return value;
 }
 
+/// In define_store.cpp: rm, clean, history, backup, restore.
+void define_store(CLI::App& app, Action& action);
+
 /// A command with a footer of examples.
 CLI::App* command(CLI::App& app, const std::string& name, const std::string& help,
                   const std::string& examples);

@@ -205,6 +205,7 @@ int run_cli(std::vector<std::string> arguments) {
   define_look(app, in.action);
   define_kill(app, in);
   define_control(app, in.action);
+  define_store(app, in.action);
   define_tools(app, in.action);
   group_commands(app);
 

@@ -23,22 +23,6 @@ constexpr Millis kStartTimeout{10'000};
 constexpr Millis kRecoveryTimeout{60'000};
 constexpr int kPollMs = 20;
 
-/// The path of a program in the directory of this one.
-Result<std::string> sibling(const std::string& name) {
-  std::array<char, PATH_MAX> buffer{};
-  const ssize_t size = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
-  if (size <= 0) {
-    return fail_errno("cannot find out where this program lies", errno);
-  }
-  std::string path(buffer.data(), static_cast<std::size_t>(size));
-  path = path.substr(0, path.rfind('/') + 1) + name;
-  if (::access(path.c_str(), X_OK) != 0) {
-    return fail_errno(
-        fmt::format("cannot start the daemon '{}'; install berthd beside berth", path), errno);
-  }
-  return path;
-}
-
 /// In the child: becomes berthd, or says on `ready` why not. Only system calls between fork and
 /// exec besides setenv, which is safe because this program has one thread.
 [[noreturn]] void become_daemon(const std::string& program, const std::string& dir, int null,
@@ -63,6 +47,20 @@ Result<std::string> sibling(const std::string& name) {
 
 }  // namespace
 
+Result<std::string> sibling_program(const std::string& name) {
+  std::array<char, PATH_MAX> buffer{};
+  const ssize_t size = ::readlink("/proc/self/exe", buffer.data(), buffer.size());
+  if (size <= 0) {
+    return fail_errno("cannot find out where this program lies", errno);
+  }
+  std::string path(buffer.data(), static_cast<std::size_t>(size));
+  path = path.substr(0, path.rfind('/') + 1) + name;
+  if (::access(path.c_str(), X_OK) != 0) {
+    return fail_errno(fmt::format("cannot start '{}'; install {} beside berth", path, name), errno);
+  }
+  return path;
+}
+
 bool lock_is_held(const InstancePaths& paths) {
   const Fd fd(::open(paths.lock.c_str(), O_RDWR | O_CLOEXEC));  // NOLINT
   if (!fd) {
@@ -81,7 +79,7 @@ Status start_daemon(const InstancePaths& paths, const std::function<bool()>& ans
         "no daemon answers, and one started from inside a job would end with the job; start "
         "it from an ordinary shell (any berth command does)");
   }
-  TRY_ASSIGN(const std::string program, sibling("berthd"));
+  TRY_ASSIGN(const std::string program, sibling_program("berthd"));
   TRY(prepare_instance(paths));
 
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));  // NOLINT

@@ -14,6 +14,9 @@ namespace berth::cli {
 /// that was quicker has gone meanwhile, and trying again may help.
 [[nodiscard]] Status start_daemon(const InstancePaths& paths, const std::function<bool()>& answers);
 
+/// The path of a program in the directory of this one.
+[[nodiscard]] Result<std::string> sibling_program(const std::string& name);
+
 /// Whether some daemon holds the instance's lock. Looks without taking it, so as not to be in the
 /// way of one that is just starting.
 [[nodiscard]] bool lock_is_held(const InstancePaths& paths);

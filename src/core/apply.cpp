@@ -90,6 +90,9 @@ Result<Answer> on(Context& c, const event::SetJobs& set) {
 Result<Answer> on(Context& c, const event::SetRules& set) {
   return apply_set_rules(c, set);
 }
+Result<Answer> on(Context& c, const event::Remove& remove) {
+  return apply_remove(c, remove);
+}
 
 /// Closes an attempt: its GPUs are `ending` until a later sample shows them free.
 Attempt close(Context& c, AttemptId id) {

@@ -50,7 +50,15 @@ struct Controlled {
 
 [[nodiscard]] std::string_view to_string(Controlled::What what);
 
-using Answer = std::variant<std::monostate, Submitted, Killed, Controlled>;
+/// Every job asked for is in `removed` or in one of the lists that say why not.
+struct Removed {
+  std::vector<JobId> removed;
+  std::vector<JobId> cancelled;  ///< those of `removed` that were waiting
+  std::vector<JobId> running;    ///< to be killed first
+  std::vector<JobId> needed;     ///< others wait for their outcome
+};
+
+using Answer = std::variant<std::monostate, Submitted, Killed, Controlled, Removed>;
 
 /// What can be said of a submission without State: its jobs, their positions, circles. Takes as
 /// long as the submission is large. `apply` does it for event::Submit; whoever sends one in parts

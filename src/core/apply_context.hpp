@@ -73,6 +73,9 @@ struct ApplyContext {
   void drop();
 };
 
+/// In apply_remove.cpp.
+[[nodiscard]] Result<Answer> apply_remove(ApplyContext& c, const event::Remove& remove);
+
 /// In apply_submit.cpp.
 [[nodiscard]] Result<Answer> apply_submit(ApplyContext& c, event::Submit submit);
 [[nodiscard]] Result<Answer> apply_begin(ApplyContext& c, event::SubmitBegin begin);

@@ -44,7 +44,7 @@ struct BatchRemove {
   BatchId id;
 };
 
-/// Jobs and all that is known of them.
+/// Jobs and all that is known of them. Those that are not there are passed over.
 struct JobsRemove {
   std::vector<JobId> ids;
 };

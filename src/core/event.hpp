@@ -130,6 +130,13 @@ struct SetRules {
   std::vector<std::pair<std::string, std::string>> values;
 };
 
+/// Jobs to be forgotten, ids included in no list any more. Waiting ones are cancelled. Those that
+/// are not in memory have ended, as far as whoever asks knows; naming one that never was does
+/// nothing.
+struct Remove {
+  std::vector<JobId> jobs;
+};
+
 /// The supervisor of an attempt is gone and has told how it went.
 struct AttemptExited {
   AttemptId attempt;
@@ -172,7 +179,7 @@ struct Tick {};
 using Event =
     std::variant<event::Submit, event::SubmitBegin, event::SubmitPart, event::SubmitEnd,
                  event::SubmitAbort, event::Kill, event::Pause, event::Resume, event::PauseQueue,
-                 event::Move, event::Expedite, event::SetJobs, event::SetRules,
+                 event::Move, event::Expedite, event::SetJobs, event::SetRules, event::Remove,
                  event::AttemptExited, event::AttemptRevoked, event::Sampled, event::ProbeFailed,
                  event::SpaceChanged, event::SetHost, event::Continue, event::Tick>;
 

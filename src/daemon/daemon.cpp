@@ -20,6 +20,7 @@
 #include "api/paths.hpp"
 #include "core/rule_table.hpp"
 #include "daemon/gpu_source.hpp"
+#include "daemon/keeper.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/prober.hpp"
 #include "daemon/runner.hpp"
@@ -146,6 +147,7 @@ struct Daemon::Impl {
   std::unique_ptr<Runner> runner;
   std::unique_ptr<Prober> prober;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<Keeper> keeper;
   std::unique_ptr<Service> service;
   std::unique_ptr<Worker> readers;
   std::unique_ptr<HttpServer> server;
@@ -168,7 +170,11 @@ void Daemon::Impl::emit(Event event) {
     return;  // the next daemon finds it again
   }
   log_event(event);
+  const bool ended = std::holds_alternative<event::AttemptExited>(event);
   engine->handle(std::move(event));
+  if (ended) {
+    keeper->job_ended();
+  }
 }
 
 void Daemon::Impl::log_event(const Event& event) {
@@ -218,6 +224,7 @@ void Daemon::Impl::stop(std::string_view why) {
   spdlog::info("event=stopping why=\"{}\" running={}", why, engine->state().running);
   server->stop();
   service->close();
+  keeper->stop();
   // One more turn for answers on their way out, then the end; what is not durable was not answered.
   engine->read([](const State&) { return 0; },
                [this](int) { stop_timer = loop.after(Millis(20), [this] { loop.stop(); }); });
@@ -251,6 +258,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   TRY_ASSIGN(Snapshot snapshot, impl->store->load());
   TRY_ASSIGN(impl->payloads, StoreReader::open(paths.database));
   TRY_ASSIGN(StoreReader reader, StoreReader::open(paths.database));
+  TRY_ASSIGN(StoreReader keeping, StoreReader::open(paths.database));
 
   ServiceConfig service;
   InstanceFacts facts;
@@ -323,6 +331,10 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
     rules.max_concurrent = options.max_concurrent;
     std::erase_if(impl->saved, [](const auto& v) { return v.first == "max_concurrent"; });
   }
+  KeeperConfig keeper;
+  keeper.logs = paths.logs;
+  keeper.database = paths.database;
+  shorten_retention_for_tests(rules, keeper);
   impl->engine = std::make_unique<Engine>(restore(snapshot, std::move(rules), host_capacity()),
                                           *impl->store, *impl->runner, impl->clock);
   impl->engine->on_broken = [self](const Error& error) {
@@ -340,6 +352,8 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   service.simulated = impl->gpus.simulated;
   service.owner = ::getuid();
   impl->readers = std::make_unique<Worker>("reader");
+  impl->keeper = std::make_unique<Keeper>(impl->loop, *impl->engine, *impl->store, *impl->readers,
+                                          std::move(keeping), std::move(keeper));
   Service::Hooks serving;
   serving.stop = [self] { self->stop("asked to"); };
   serving.after_fresh_look = [self](std::function<void()> then) {
@@ -351,7 +365,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   };
   impl->service =
       std::make_unique<Service>(impl->loop, *impl->engine, *impl->readers, std::move(reader),
-                                std::move(service), std::move(serving));
+                                *impl->keeper, std::move(service), std::move(serving));
 
   std::vector<std::pair<AttemptId, bool>> open_attempts;
   for (const Snapshot::OpenAttempt& attempt : snapshot.attempts) {
@@ -391,6 +405,7 @@ int Daemon::run() {
       impl_->emit(event::SetRules{std::exchange(impl_->saved, {})});
     }
     impl_->emit(event::Tick{});
+    impl_->keeper->start();
   });
   impl_->loop.run();
   if (impl_->exit_code == 0) {

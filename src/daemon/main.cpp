@@ -8,6 +8,7 @@
 #include "base/failpoint.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/options.hpp"
+#include "daemon/restore.hpp"
 #include "gpu/probe_wire.hpp"
 
 namespace {
@@ -31,6 +32,9 @@ int main(int argc, char** argv) {
     return berth::probe_main(argc, argv);
   }
   berth::arm_failpoints();
+  if (!options.restore.empty()) {
+    return berth::restore_main(options);
+  }
   auto daemon = berth::Daemon::open(options);
   if (!daemon) {
     std::fprintf(stderr, "berthd: %s\n", daemon.error().message.c_str());

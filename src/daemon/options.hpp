@@ -14,7 +14,8 @@ struct DaemonOptions {
   std::string nvml_library;  ///< empty: the driver's own
   std::string log_level = "info";
   unsigned max_concurrent = 0;
-  bool probe = false;  ///< be the probe process instead
+  bool probe = false;   ///< be the probe process instead
+  std::string restore;  ///< put this backup in the place of the store, and end
 };
 
 /// Parses the command line; exits by itself for --help, --version and wrong usage.

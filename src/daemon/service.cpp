@@ -39,10 +39,11 @@ Error no_such_job(std::uint64_t id) {
 
 }  // namespace
 
-Service::Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader,
+Service::Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader, Keeper& keeper,
                  ServiceConfig config, Hooks hooks)
     : loop_(loop),
       engine_(engine),
+      keeper_(keeper),
       readers_(readers),
       reader_(std::move(reader)),
       config_(std::move(config)),
@@ -88,6 +89,8 @@ void Service::handle(HttpRequest request, Respond respond) {
       return rules(std::move(respond));
     case RouteId::set_rules:
       return set_rules(request, std::move(respond));
+    case RouteId::remove:
+      return remove(request, std::move(respond));
     case RouteId::show_job:
       return show_job(match.job_id, std::move(respond));
     case RouteId::why:
@@ -100,6 +103,10 @@ void Service::handle(HttpRequest request, Respond respond) {
       return status(std::move(respond));
     case RouteId::events:
       return events(request, std::move(respond));
+    case RouteId::backup:
+      return backup(request, std::move(respond));
+    case RouteId::backup_progress:
+      return respond(ok(encode(keeper_.backup_view())));
     case RouteId::stop:
       respond(ok("{}"));
       hooks_.stop();
@@ -505,38 +512,36 @@ void Service::look(const std::shared_ptr<Listener>& listener) {
   }
   listener->looking = true;
   const bool last = listener->last_look;
-  read_store(
-      [query = listener->query](StoreReader& reader) {
-        HistoryQuery history;
-        history.after = query.after;
-        history.job = JobId{query.job};
-        history.batch = BatchId{query.batch};
-        history.limit = query.limit;
-        return reader.history(history);
-      },
-      [this, listener, last](Result<std::vector<HistoryRow>> rows) {
-        listener->looking = false;
-        if (!rows) {
-          listeners_.remove(listener);
-          listener->respond(error_response(rows.error()));
-          return;
-        }
-        if (rows->empty() && !last) {
-          if (std::exchange(listener->again, false) || listener->last_look) {
-            look(listener);
-          }
-          return;
-        }
-        EventPage page;
-        page.last = listener->query.after;
-        for (const HistoryRow& row : *rows) {
-          page.last = row.seq;
-          page.events.push_back(event_view(row));
-        }
-        listener->timeout.reset();
-        listeners_.remove(listener);
-        listener->respond(ok(encode(page)));
-      });
+  read_store([query = listener->query](
+                 StoreReader& reader) { return reader.history_page(history_query(query)); },
+             [this, listener, last](Result<HistoryPage> found) {
+               listener->looking = false;
+               if (!found) {
+                 listeners_.remove(listener);
+                 listener->respond(error_response(found.error()));
+                 return;
+               }
+               if (found->rows.empty() && found->more) {
+                 listener->query.after = found->last;  // nothing that matches up to there
+                 look(listener);
+                 return;
+               }
+               if (found->rows.empty() && !last && !listener->query.descending) {
+                 if (std::exchange(listener->again, false) || listener->last_look) {
+                   look(listener);
+                 }
+                 return;
+               }
+               EventPage page;
+               page.last = found->last;
+               page.more = found->more;
+               for (const HistoryRow& row : found->rows) {
+                 page.events.push_back(event_view(row));
+               }
+               listener->timeout.reset();
+               listeners_.remove(listener);
+               listener->respond(ok(encode(page)));
+             });
 }
 
 void Service::on_durable() {

@@ -11,6 +11,7 @@
 #include "api/http.hpp"
 #include "api/routes.hpp"
 #include "api/wire.hpp"
+#include "daemon/keeper.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/worker.hpp"
@@ -37,8 +38,8 @@ class Service {
     std::function<void(std::function<void()>)> after_fresh_look;
   };
 
-  Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader, ServiceConfig config,
-          Hooks hooks);
+  Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader, Keeper& keeper,
+          ServiceConfig config, Hooks hooks);
 
   void handle(HttpRequest request, Respond respond);
   /// Something has become durable: whoever waits may have what they wait for.
@@ -73,6 +74,8 @@ class Service {
   void show_job(std::uint64_t id, Respond respond);
   void why(std::uint64_t id, Respond respond);
   void kill(const HttpRequest& request, Respond respond);
+  void remove(const HttpRequest& request, Respond respond);
+  void backup(const HttpRequest& request, Respond respond);
   void wait(const HttpRequest& request, Respond respond);
 
   // In service_control.cpp.
@@ -111,6 +114,7 @@ class Service {
 
   Loop& loop_;
   Engine& engine_;
+  Keeper& keeper_;
   Worker& readers_;
   StoreReader reader_;
   ServiceConfig config_;

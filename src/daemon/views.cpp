@@ -46,6 +46,23 @@ EventView event_view(const HistoryRow& row) {
           row.attempt.value, row.batch.value, row.detail};
 }
 
+HistoryQuery history_query(const EventQuery& query) {
+  HistoryQuery history;
+  history.after = query.after;
+  history.job = JobId{query.job};
+  history.batch = BatchId{query.batch};
+  history.limit = query.limit;
+  if (query.ids) {
+    for (const auto& [first, last] : query.ids->ranges()) {
+      history.jobs.emplace_back(JobId{first}, JobId{last});
+    }
+  }
+  history.kinds = query.kinds;
+  history.since = query.since;
+  history.descending = query.descending;
+  return history;
+}
+
 Result<JobPage> read_page(StoreReader& reader, const JobQuery& query, const std::string& node,
                           const std::string& logs) {
   JobFilter filter;
@@ -61,19 +78,16 @@ Result<JobPage> read_page(StoreReader& reader, const JobQuery& query, const std:
   filter.after = JobId{query.after};
   filter.descending = query.descending;
   filter.limit = query.limit;
-  TRY_ASSIGN(const auto rows, reader.jobs(filter));
+  TRY_ASSIGN(JobListing listing, reader.list(filter));
   JobPage page;
-  page.jobs.reserve(rows.size());
-  for (const JobRow& row : rows) {
-    JobView& view = page.jobs.emplace_back(job_view(row, node, logs));
-    TRY_ASSIGN(const auto payload, reader.payload(row.id));
-    if (payload) {
-      view.command = display_commands(payload->commands);
-      view.cwd = payload->cwd;
-    }
+  page.jobs.reserve(listing.rows.size());
+  for (std::size_t i = 0; i < listing.rows.size(); ++i) {
+    JobView& view = page.jobs.emplace_back(job_view(listing.rows[i], node, logs));
+    view.command = display_commands(listing.heads[i].commands);
+    view.cwd = std::move(listing.heads[i].cwd);
   }
-  if (rows.size() == query.limit) {
-    page.next = rows.back().id.value;
+  if (listing.next) {
+    page.next = listing.next->value;
   }
   return page;
 }

@@ -14,6 +14,7 @@ namespace berth {
 
 [[nodiscard]] JobView job_view(const JobRow& row, const std::string& node, const std::string& logs);
 [[nodiscard]] EventView event_view(const HistoryRow& row);
+[[nodiscard]] HistoryQuery history_query(const EventQuery& query);
 
 /// Runs on the reading thread.
 [[nodiscard]] Result<JobPage> read_page(StoreReader& reader, const JobQuery& query,

@@ -128,7 +128,8 @@ void DurabilityChecker::check_refusal(const event::Submit& submit, const Error& 
   for (const JobSpec& job : submit.jobs) {
     for (const JobId id : job.after) {
       const Ledger::JobEntry* other = disk_.job(id);
-      if (!other || (is_terminal(other->state) && other->state != JobState::succeeded)) {
+      if (!other || other->removed ||
+          (is_terminal(other->state) && other->state != JobState::succeeded)) {
         return;
       }
     }

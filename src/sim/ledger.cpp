@@ -27,11 +27,6 @@ void Ledger::put(const Change& change) {
       ledger.batch_limits.erase(c.id);
       ledger.open_batches.erase(c.id);
     }
-    void operator()(const change::JobsRemove& c) {
-      for (const JobId id : c.ids) {
-        ledger.jobs.erase(id);
-      }
-    }
     void operator()(const change::JobPut& c) {
       JobEntry& job = ledger.jobs[c.id];
       job.spec = c.spec;
@@ -40,6 +35,13 @@ void Ledger::put(const Change& change) {
       job.after = c.after;
       job.been = {JobState::queued};
       job.most_retries = c.spec->retries;
+    }
+    void operator()(const change::JobsRemove& c) {
+      for (const JobId id : c.ids) {
+        if (const auto it = ledger.jobs.find(id); it != ledger.jobs.end()) {
+          it->second.removed = true;  // what it was is still needed to judge others
+        }
+      }
     }
     void operator()(const change::JobUpdate& c) {
       JobEntry& job = ledger.jobs[c.id];

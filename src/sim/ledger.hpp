@@ -40,6 +40,7 @@ struct Ledger {
     std::set<JobState> been;    ///< every state it was ever in
     std::uint32_t charged = 0;  ///< attempts that ended and were not revoked
     std::vector<AttemptId> attempts;
+    bool removed = false;  ///< forgotten by the store
   };
   struct AttemptEntry {
     JobId job;

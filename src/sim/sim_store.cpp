@@ -102,16 +102,18 @@ void SimStore::put(const Change& change) {
       store.batches_[c.id] = c;
     }
     void operator()(const change::BatchRemove& c) { store.batches_.erase(c.id); }
-    void operator()(const change::JobsRemove& c) {
-      for (const JobId id : c.ids) {
-        store.jobs_.erase(id);
-      }
-    }
     void operator()(const change::JobPut& c) {
       store.last_job_ = std::max(store.last_job_, c.id);
       JobRow row{c, {}, 0, false};
       row.now.id = c.id;
       store.jobs_.insert_or_assign(c.id, std::move(row));
+    }
+    void operator()(const change::JobsRemove& c) {
+      for (const JobId id : c.ids) {
+        store.jobs_.erase(id);
+        std::erase_if(store.attempts_,
+                      [id](const auto& entry) { return entry.second.put.job == id; });
+      }
     }
     void operator()(const change::JobUpdate& c) { store.jobs_.at(c.id).now = c; }
     void operator()(const change::JobSet& c) {
@@ -122,6 +124,7 @@ void SimStore::put(const Change& change) {
       row.expedited = c.expedited.value_or(row.expedited);
     }
     void operator()(const change::AttemptPut& c) {
+      store.last_attempt_ = std::max(store.last_attempt_, c.id);
       store.attempts_.insert_or_assign(c.id, AttemptRow{c, store.boot_id_, false});
     }
     void operator()(const change::AttemptEnd& c) { store.attempts_.at(c.id).ended = true; }
@@ -165,7 +168,10 @@ Snapshot SimStore::snapshot() const {
     live.priority = row.put.spec->priority;
     live.request = row.put.spec->request;
     for (const JobId dependency : row.put.after) {
-      if (const JobState now = jobs_.at(dependency).now.state; now != JobState::succeeded) {
+      // Only what has succeeded can have been removed while somebody follows it.
+      const auto other = jobs_.find(dependency);
+      const JobState now = other == jobs_.end() ? JobState::succeeded : other->second.now.state;
+      if (now != JobState::succeeded) {
         live.after.push_back(dependency);
         if (is_terminal(now)) {
           failed.emplace(dependency, now);
@@ -195,8 +201,7 @@ Snapshot SimStore::snapshot() const {
     }
   }
   result.last_job = last_job_;
-  // Attempts and queues are never deleted: the highest id present is the highest ever issued.
-  result.last_attempt = attempts_.empty() ? AttemptId{} : attempts_.rbegin()->first;
+  result.last_attempt = last_attempt_;
   result.last_batch = last_batch_;
   result.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
   return result;

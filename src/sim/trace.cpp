@@ -65,6 +65,7 @@ struct EventText {
   std::string operator()(const event::Expedite& e) const { return "expedite " + ids(e.jobs); }
   std::string operator()(const event::SetJobs& e) const { return "set " + ids(e.jobs); }
   std::string operator()(const event::SetRules&) const { return "rules"; }
+  std::string operator()(const event::Remove& e) const { return "remove " + ids(e.jobs); }
   std::string operator()(const event::AttemptExited& e) const {
     return fmt::format("attempt {} exited: {}", e.attempt.value, text_of(e.verdict));
   }
@@ -112,12 +113,12 @@ struct ChangeText {
   std::string operator()(const change::BatchRemove& c) const {
     return fmt::format("batch {} removed", c.id.value);
   }
-  std::string operator()(const change::JobsRemove& c) const { return "removed " + ids(c.ids); }
   std::string operator()(const change::JobPut& c) const {
     return fmt::format("job {} queue={} batch={} priority={} retries={} after={} {}", c.id.value,
                        c.queue.value, c.batch.value, c.spec->priority, c.spec->retries,
                        ids(c.after), text_of(c.spec->request));
   }
+  std::string operator()(const change::JobsRemove& c) const { return "remove jobs " + ids(c.ids); }
   std::string operator()(const change::JobUpdate& c) const {
     return fmt::format("job {} is {} attempts={} retries={}{} {}", c.id.value, to_string(c.state),
                        c.attempts, c.retries_used, c.kill_requested ? " kill" : "", c.message);

@@ -40,8 +40,10 @@ void Workload::act() {
     send(std::make_shared<Request>(Request{a_submission()}));
   } else if (dice < 75) {
     send(std::make_shared<Request>(Request{a_control()}));
-  } else if (dice < 86) {
+  } else if (dice < 83) {
     send(std::make_shared<Request>(Request{a_kill()}));
+  } else if (dice < 88) {
+    send(std::make_shared<Request>(Request{event::Remove{a_kill().jobs}}));
   } else {
     look();
   }

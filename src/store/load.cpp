@@ -73,6 +73,8 @@ Status load_small_tables(Db& db, Snapshot& snapshot) {
       case Counter::last_queue:
         snapshot.last_queue = {n};
         break;
+      case Counter::last_history:
+        break;
     }
   }
   return {};
@@ -84,8 +86,10 @@ Status load_jobs(Db& db, Snapshot& snapshot) {
                         " attempts, state, kill_requested, dependencies, rank, expedited FROM jobs"
                         " WHERE state=?1"
                         " AND +batch NOT IN (SELECT id FROM batches WHERE open=1) ORDER BY id"));
-  TRY_ASSIGN(Stmt after, db.prepare("SELECT d.after, j.state FROM dependencies d LEFT JOIN jobs j"
-                                    " ON j.id=d.after WHERE d.job=?1 AND j.state IS NOT ?2"
+  // A job that is not there any more had succeeded: had it not, whoever follows it would have
+  // ended, too.
+  TRY_ASSIGN(Stmt after, db.prepare("SELECT d.after, j.state FROM dependencies d CROSS JOIN jobs j"
+                                    " ON j.id=d.after WHERE d.job=?1 AND j.state<>?2"
                                     " ORDER BY d.after"));
   std::map<JobId, JobState> failed;
   for (const JobState state : {JobState::queued, JobState::running, JobState::paused}) {

@@ -180,23 +180,28 @@ void MemoryStore::apply(const change::JobPut& put) {
 
 void MemoryStore::apply(const change::JobsRemove& remove) {
   for (const JobId id : remove.ids) {
-    const auto job = jobs_.find(id);
-    if (job == jobs_.end()) {
+    const auto found = jobs_.find(id);
+    if (found == jobs_.end()) {
       continue;
     }
-    const auto state = static_cast<std::size_t>(job->second.row.state);
+    const JobRow& row = found->second.row;
+    const auto state = static_cast<std::size_t>(row.state);
     --counts_[state];
-    if (job->second.row.batch) {
-      --batches_[job->second.row.batch].counts[state];
+    if (row.batch) {
+      StateCounts& counts = batches_[row.batch].counts;
+      --counts[state];
+      if (std::ranges::all_of(counts, [](std::uint64_t n) { return n == 0; })) {
+        batches_.erase(row.batch);
+      }
     }
     for (const AttemptId attempt : attempts_of_[id]) {
       attempts_.erase(attempt);
       open_attempts_.erase(attempt);
     }
     attempts_of_.erase(id);
-    std::erase_if(history_, [id](const HistoryRow& row) { return row.job == id; });
     live_.erase(id);
-    jobs_.erase(job);
+    jobs_.erase(found);
+    std::erase_if(history_, [id](const HistoryRow& line) { return line.job == id; });
   }
 }
 
@@ -308,7 +313,8 @@ Snapshot MemoryStore::snapshot() const {
                           row.expedited};
     for (const JobId after : row.after) {
       const auto found = jobs_.find(after);
-      if (found == jobs_.end() || found->second.row.state != JobState::succeeded) {
+      // What is not there any more had succeeded.
+      if (found != jobs_.end() && found->second.row.state != JobState::succeeded) {
         job.after.push_back(after);
         if (found != jobs_.end() && is_terminal(found->second.row.state)) {
           failed.emplace(after, found->second.row.state);

@@ -7,92 +7,10 @@
 
 #include "store/encode.hpp"
 #include "store/load.hpp"
+#include "store/read_transaction.hpp"
 #include "store/schema.hpp"
 
 namespace berth {
-namespace {
-
-constexpr std::uint64_t kMaxRowId = std::numeric_limits<std::int64_t>::max();
-
-/// One consistent view for as long as it lives.
-class ReadTransaction {
- public:
-  explicit ReadTransaction(Db& db) : db_(db), status_(db.exec("BEGIN")) {}
-  ReadTransaction(const ReadTransaction&) = delete;
-  ReadTransaction& operator=(const ReadTransaction&) = delete;
-  ~ReadTransaction() { db_.rollback(); }
-  [[nodiscard]] const Status& status() const { return status_; }
-
- private:
-  Db& db_;
-  Status status_;
-};
-
-std::vector<JobState> distinct(std::vector<JobState> states) {
-  std::ranges::sort(states);
-  const auto repeated = std::ranges::unique(states);
-  states.erase(repeated.begin(), repeated.end());
-  if (states.size() == kJobStates) {
-    states.clear();  // all of them is no condition
-  }
-  return states;
-}
-
-std::string state_list(const std::vector<JobState>& states) {
-  std::vector<int> numbers;
-  for (const JobState state : states) {
-    numbers.push_back(static_cast<int>(state));
-  }
-  return fmt::format("{}", fmt::join(numbers, ","));
-}
-
-std::string cursor_condition(const JobFilter& query) {
-  if (!query.after) {
-    return {};
-  }
-  return fmt::format(" AND id{}{}", query.descending ? '<' : '>',
-                     std::min(query.after.value, kMaxRowId));
-}
-
-/// The conditions that the chosen index does not answer. The + keeps SQLite from using another one.
-std::string filters(const std::vector<JobState>& states, BatchId batch,
-                    std::optional<QueueId> queue, std::optional<Millis> since) {
-  std::string sql;
-  if (!states.empty()) {
-    sql += fmt::format(" AND +state IN ({})", state_list(states));
-  }
-  if (batch) {
-    sql += fmt::format(" AND +batch={}", batch.value);
-  }
-  if (queue) {
-    sql += fmt::format(" AND +queue={}", queue->value);
-  }
-  if (since) {
-    sql += fmt::format(" AND (+ended IS NULL OR +ended>={})", since->count());
-  }
-  return sql;
-}
-
-Result<std::vector<JobId>> read_ids(Db& db, const std::string& sql) {
-  TRY_ASSIGN(Stmt stmt, db.prepare(sql));
-  std::vector<JobId> ids;
-  while (true) {
-    TRY_ASSIGN(const bool row, stmt.step());
-    if (!row) {
-      return ids;
-    }
-    ids.push_back(stmt.get<JobId>(0));
-  }
-}
-
-Result<std::optional<QueueId>> find_queue(Db& db, const std::string& name) {
-  TRY_ASSIGN(Stmt stmt, db.prepare("SELECT id FROM queues WHERE name=?1"));
-  stmt.bind(name);
-  TRY_ASSIGN(const bool row, stmt.step());
-  return row ? std::optional(stmt.get<QueueId>(0)) : std::nullopt;
-}
-
-}  // namespace
 
 Result<StoreReader> StoreReader::open(const std::filesystem::path& file, const std::string& vfs) {
   TRY_ASSIGN(Db db, open_for_reading(file, vfs));
@@ -110,6 +28,7 @@ Status StoreReader::prepare_statements() {
        " j.rank, j.expedited"
        " FROM jobs j LEFT JOIN queues q ON q.id=j.queue LEFT JOIN payloads p ON p.id=j.id"
        " WHERE j.id=?1"},
+      {&head_, "SELECT data FROM payloads WHERE id=?1"},
       {&after_, "SELECT after FROM dependencies WHERE job=?1 ORDER BY after"},
       {&last_attempt_, "SELECT id, gpus FROM attempts WHERE job=?1 ORDER BY id DESC LIMIT 1"},
       {&counts_, "SELECT what, n FROM counters WHERE batch=?1 AND what<16"},
@@ -118,111 +37,6 @@ Status StoreReader::prepare_statements() {
     TRY_ASSIGN(*stmt, db_.prepare(sql));
   }
   return {};
-}
-
-Result<std::vector<JobRow>> StoreReader::jobs(const JobFilter& query) {
-  const ReadTransaction transaction(db_);
-  TRY(transaction.status());
-  TRY_ASSIGN(const auto ids, page(query));
-  std::vector<JobRow> rows;
-  rows.reserve(ids.size());
-  for (const JobId id : ids) {
-    TRY_ASSIGN(auto row, read_job(id));
-    if (row) {
-      rows.push_back(std::move(*row));
-    }
-  }
-  return rows;
-}
-
-Result<std::vector<JobId>> StoreReader::page(const JobFilter& query) {
-  std::optional<QueueId> queue;
-  if (!query.queue.empty()) {
-    TRY_ASSIGN(queue, find_queue(db_, query.queue));
-    if (!queue) {
-      return std::vector<JobId>();
-    }
-  }
-  if (!query.ids.empty()) {
-    return listed(query, queue);
-  }
-  TRY_ASSIGN(const std::string sql, page_sql(query, queue));
-  return read_ids(db_, sql);
-}
-
-Result<std::string> StoreReader::page_sql(const JobFilter& query) {
-  std::optional<QueueId> queue;
-  if (!query.queue.empty()) {
-    TRY_ASSIGN(queue, find_queue(db_, query.queue));
-  }
-  return page_sql(query, queue);
-}
-
-/// Every condition but one has an index that yields a page in order without looking at other rows:
-/// queue and batch are indexed together with the state, and the states' lists are merged. Of a page
-/// by both queue and batch the batch drives and the queue filters.
-Result<std::string> StoreReader::page_sql(const JobFilter& query, std::optional<QueueId> queue) {
-  const std::string cursor = cursor_condition(query);
-  const std::string tail = fmt::format(" ORDER BY 1 {} LIMIT {}", query.descending ? "DESC" : "ASC",
-                                       std::min<std::uint64_t>(query.limit, kMaxRowId));
-  std::vector<JobState> states = distinct(query.states);
-  if (states.empty() && !query.batch && !queue) {
-    return fmt::format("SELECT id FROM jobs NOT INDEXED WHERE id>0{}{}{}", cursor,
-                       filters({}, {}, {}, query.since), tail);
-  }
-  if (states.empty()) {
-    for (std::size_t i = 0; i < kJobStates; ++i) {
-      states.push_back(static_cast<JobState>(i));
-    }
-  }
-  std::string driver = "jobs_state WHERE";
-  if (query.batch) {
-    driver = fmt::format("jobs_batch WHERE batch={} AND batch>0 AND", query.batch.value);
-  } else if (queue) {
-    driver = fmt::format("jobs_queue WHERE queue={} AND", queue->value);
-  }
-  std::string sql;
-  for (const JobState state : states) {
-    sql += fmt::format("{}SELECT id FROM jobs INDEXED BY {} state={}{}{}",
-                       sql.empty() ? "" : " UNION ALL ", driver, static_cast<int>(state), cursor,
-                       filters({}, {}, query.batch ? queue : std::nullopt, query.since));
-  }
-  return sql + tail;
-}
-
-Result<std::vector<JobId>> StoreReader::listed(const JobFilter& query,
-                                               std::optional<QueueId> queue) {
-  auto ranges = query.ids;
-  std::ranges::sort(ranges);
-  std::vector<std::pair<JobId, JobId>> merged;
-  for (const auto& [first, last] : ranges) {
-    if (last < first) {
-      continue;
-    }
-    if (!merged.empty() && first.value <= merged.back().second.value) {
-      merged.back().second = std::max(merged.back().second, last);
-    } else {
-      merged.emplace_back(first, last);
-    }
-  }
-  if (query.descending) {
-    std::ranges::reverse(merged);
-  }
-  std::vector<JobId> ids;
-  for (const auto& [first, last] : merged) {
-    if (ids.size() >= query.limit) {
-      break;
-    }
-    const std::string sql = fmt::format(
-        "SELECT id FROM jobs NOT INDEXED WHERE id BETWEEN {} AND {}{}{} ORDER BY id {} LIMIT {}",
-        std::min(first.value, kMaxRowId), std::min(last.value, kMaxRowId), cursor_condition(query),
-        filters(distinct(query.states), query.batch, queue, query.since),
-        query.descending ? "DESC" : "ASC",
-        std::min<std::uint64_t>(query.limit - ids.size(), kMaxRowId));
-    TRY_ASSIGN(const auto found, read_ids(db_, sql));
-    ids.insert(ids.end(), found.begin(), found.end());
-  }
-  return ids;
 }
 
 Result<std::optional<JobRow>> StoreReader::job(JobId id) {
@@ -285,6 +99,19 @@ Result<std::optional<JobRow>> StoreReader::read_job(JobId id) {
   return row;
 }
 
+Result<PayloadHead> StoreReader::read_head(JobId id) {
+  PayloadHead head;
+  head_.bind(id);
+  TRY_ASSIGN(const bool known, head_.step());
+  if (known) {
+    TRY_ASSIGN(Payload payload, decode_payload(head_.bytes(0)));
+    head_.reset();
+    head.commands = std::move(payload.commands);
+    head.cwd = std::move(payload.cwd);
+  }
+  return head;
+}
+
 Result<std::vector<AttemptRow>> StoreReader::attempts(JobId job) {
   TRY_ASSIGN(Stmt stmt,
              db_.prepare("SELECT a.id, a.number, a.gpus, a.gpu_memory, b.boot_id, a.started,"
@@ -339,35 +166,6 @@ Result<std::optional<Payload>> StoreReader::payload(JobId job) {
   TRY_ASSIGN(Environment environment, decode_environment(stmt.bytes(2)));
   payload.environment = std::make_shared<const Environment>(std::move(environment));
   return payload;
-}
-
-Result<std::vector<HistoryRow>> StoreReader::history(const HistoryQuery& query) {
-  std::string where;
-  if (query.job) {
-    where = fmt::format("INDEXED BY history_job WHERE job>0 AND job={}", query.job.value);
-  } else if (query.batch) {
-    where = fmt::format("INDEXED BY history_batch WHERE batch>0 AND batch={}", query.batch.value);
-  } else {
-    where = "NOT INDEXED WHERE true";
-  }
-  TRY_ASSIGN(Stmt stmt,
-             db_.prepare(fmt::format("SELECT seq, kind, job, attempt, batch, detail, wall FROM"
-                                     " history {} AND seq>?1{} ORDER BY seq LIMIT ?2",
-                                     where,
-                                     query.job && query.batch
-                                         ? fmt::format(" AND +batch={}", query.batch.value)
-                                         : std::string())));
-  stmt.bind(query.after, std::min<std::uint64_t>(query.limit, kMaxRowId));
-  std::vector<HistoryRow> rows;
-  while (true) {
-    TRY_ASSIGN(const bool more, stmt.step());
-    if (!more) {
-      return rows;
-    }
-    rows.push_back({stmt.get<std::uint64_t>(0), stmt.text(1), stmt.get<JobId>(2),
-                    stmt.get<AttemptId>(3), stmt.get<BatchId>(4), stmt.text(5),
-                    stmt.get<Millis>(6)});
-  }
 }
 
 Result<StateCounts> StoreReader::counts(BatchId batch) {

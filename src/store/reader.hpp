@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -26,14 +27,42 @@ struct JobFilter {
   JobId after;                               ///< a page's cursor: the last id of the page before
   bool descending = false;
   std::size_t limit = 50;
-  std::optional<Millis> since;  ///< wall time: jobs that have not ended, or ended at or after it
+  std::optional<Millis> since = {};         ///< wall time: have not ended, or ended at or after it
+  std::optional<Millis> ended_before = {};  ///< wall time: have ended, and before it
+  std::string name = {};                    ///< a pattern with * ? [..]; empty: any
+};
+
+/// What a list shows of a payload.
+struct PayloadHead {
+  std::vector<Command> commands;
+  std::string cwd;
+};
+
+/// A page may be shorter than asked for, even empty, and yet have a next one: looking through a
+/// million jobs for a rare one is done in many small steps.
+struct JobListing {
+  std::vector<JobRow> rows;
+  std::vector<PayloadHead> heads;  ///< one per row
+  std::optional<JobId> next;       ///< go on from here; none: that was all
 };
 
 struct HistoryQuery {
-  std::uint64_t after = 0;  ///< sequence number
+  std::uint64_t after = 0;  ///< sequence number; descending: before it, 0: from the end
   JobId job;
   BatchId batch;
   std::size_t limit = 50;
+  std::vector<std::pair<JobId, JobId>> jobs = {};  ///< inclusive ranges; empty: any
+  std::vector<std::string> kinds = {};             ///< empty: any
+  /// Not older, by the clock of the machine: after it was set back, lines may be missing.
+  std::optional<Millis> since = {};
+  bool descending = false;
+};
+
+/// As JobListing.
+struct HistoryPage {
+  std::vector<HistoryRow> rows;
+  std::uint64_t last = 0;  ///< go on from here
+  bool more = false;       ///< there may be more beyond `last` already
 };
 
 /// Belongs to one thread at a time.
@@ -42,11 +71,18 @@ class StoreReader {
   [[nodiscard]] static Result<StoreReader> open(const std::filesystem::path& file,
                                                 const std::string& vfs = {});
 
+  /// A page in one consistent state.
+  [[nodiscard]] Result<JobListing> list(const JobFilter& query);
+  /// The rows alone, as many as asked for, however long that takes.
   [[nodiscard]] Result<std::vector<JobRow>> jobs(const JobFilter& query);
+  /// Likewise their ids.
+  [[nodiscard]] Result<std::vector<JobId>> job_ids(const JobFilter& query);
   [[nodiscard]] Result<std::optional<JobRow>> job(JobId id);
   /// Ascending.
   [[nodiscard]] Result<std::vector<AttemptRow>> attempts(JobId job);
   [[nodiscard]] Result<std::optional<Payload>> payload(JobId job);
+  [[nodiscard]] Result<HistoryPage> history_page(const HistoryQuery& query);
+  /// As many lines as asked for, however long that takes.
   [[nodiscard]] Result<std::vector<HistoryRow>> history(const HistoryQuery& query);
   /// Of one batch, or of everything.
   [[nodiscard]] Result<StateCounts> counts(BatchId batch = {});
@@ -57,21 +93,53 @@ class StoreReader {
   /// Reads every page; slow.
   [[nodiscard]] Status check_integrity();
 
-  /// The statement that finds the ids of a page, for tests of its plan.
+  // For keeping the store small (reader_retention.cpp).
+
+  /// Finished jobs, those that ended first in front; `before`: only those that ended before it.
+  [[nodiscard]] Result<std::vector<JobRow>> oldest_finished(std::optional<Millis> before,
+                                                            std::size_t limit);
+  /// Lines that belong to no job, older than `before`; looks at `limit` lines from `after` on and
+  /// sets it to the last one. Empty `after`: there are no older lines beyond.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> loose_history(
+      std::optional<std::uint64_t>& after, Millis before, std::size_t limit);
+  /// Keys of submissions up to job `upto` of which no job is left; `after` as above.
+  [[nodiscard]] Result<std::vector<KeyRow>> loose_keys(std::optional<KeyRow>& after, JobId upto,
+                                                       std::size_t limit);
+  /// Adds the environments that payloads from `after` on use; `after` as above.
+  [[nodiscard]] Status environments_used(std::optional<JobId>& after, std::size_t limit,
+                                         std::unordered_set<std::int64_t>& used);
+  [[nodiscard]] Result<std::vector<std::int64_t>> environment_ids();
+
+  /// The statements that find a page, for tests of their plans.
   [[nodiscard]] Result<std::string> page_sql(const JobFilter& query);
+  [[nodiscard]] Result<std::string> history_sql(const HistoryQuery& query);
+  /// Rows a page may look at to find those that match.
+  std::size_t scan_budget = 4'000;
 
  private:
   explicit StoreReader(Db db) : db_(std::move(db)) {}
+  struct IdPage {
+    std::vector<JobId> ids;
+    std::optional<JobId> next;
+  };
+
   [[nodiscard]] Status prepare_statements();
-  [[nodiscard]] Result<std::vector<JobId>> page(const JobFilter& query);
-  [[nodiscard]] Result<std::vector<JobId>> listed(const JobFilter& query,
-                                                  std::optional<QueueId> queue);
-  [[nodiscard]] Result<std::string> page_sql(const JobFilter& query, std::optional<QueueId> queue);
+  [[nodiscard]] Result<IdPage> page(const JobFilter& query);
+  [[nodiscard]] Result<IdPage> listed(const JobFilter& query, std::optional<QueueId> queue);
+  [[nodiscard]] Result<IdPage> scan(const std::string& sql, std::size_t limit, std::size_t budget,
+                                    const std::string& name);
+  /// The jobs that ended in a short window, and those that have not ended, merged.
+  [[nodiscard]] Result<IdPage> recent(const JobFilter& query, std::optional<QueueId> queue,
+                                      std::vector<JobId> ended);
+  [[nodiscard]] std::string page_sql(const JobFilter& query, std::optional<QueueId> queue) const;
+  [[nodiscard]] Result<std::optional<std::vector<JobId>>> short_window(const JobFilter& query);
+  [[nodiscard]] Result<std::uint64_t> first_since(Millis wall);
   [[nodiscard]] Result<std::optional<JobRow>> read_job(JobId id);
+  [[nodiscard]] Result<PayloadHead> read_head(JobId id);
   [[nodiscard]] Result<StateCounts> read_counts(BatchId batch);
 
   Db db_;
-  Stmt job_, after_, last_attempt_, counts_;
+  Stmt job_, head_, after_, last_attempt_, counts_;
 };
 
 }  // namespace berth

@@ -100,6 +100,30 @@ struct BatchRow {
   friend bool operator==(const BatchRow&, const BatchRow&) = default;
 };
 
+/// What a submission's key once was answered with belongs to.
+struct KeyRow {
+  std::uint32_t owner = 0;
+  std::string key;
+  JobId first;
+  std::uint64_t count = 0;
+
+  friend bool operator==(const KeyRow&, const KeyRow&) = default;
+};
+
+/// What nobody needs any more and nothing in memory knows of.
+struct Trim {
+  std::vector<std::uint64_t> history;  ///< sequence numbers
+  std::vector<KeyRow> keys;
+  /// A look for environments without users begins; those found go with `environments`, but for
+  /// those that new jobs were given meanwhile.
+  bool begin_environments = false;
+  std::vector<std::int64_t> environments;
+
+  [[nodiscard]] bool empty() const {
+    return history.empty() && keys.empty() && !begin_environments && environments.empty();
+  }
+};
+
 struct QueueRow {
   QueueId id;
   QueueSpec spec;

@@ -95,6 +95,10 @@ fs::path with_suffix(fs::path file, const char* suffix) {
   return file += suffix;
 }
 
+fs::path directory_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
 std::unexpected<Error> not_ours(const fs::path& file, std::string_view why) {
   return fail(ErrorCode::corrupt,
               fmt::format("{}: not a berth store: {}; it is left untouched. Move it away, or set "
@@ -200,7 +204,10 @@ Status inspect_tables(Db& db, const fs::path& file) {
   return {};
 }
 
-Status sync_directory(const fs::path& directory) {
+}  // namespace
+
+Status sync_directory_of(const fs::path& file) {
+  const fs::path directory = directory_of(file);
   const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd || ::fsync(fd.get()) != 0) {
     return fail_errno(fmt::format("cannot sync {}", directory.native()), errno);
@@ -208,11 +215,7 @@ Status sync_directory(const fs::path& directory) {
   return {};
 }
 
-fs::path directory_of(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
-}
-
-Result<std::string> random_hex() {
+Result<std::string> random_instance_id() {
   std::array<unsigned char, 8> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return fail_errno("cannot get random bytes", errno);
@@ -224,7 +227,19 @@ Result<std::string> random_hex() {
   return text;
 }
 
-}  // namespace
+Result<std::uint32_t> version_of(const fs::path& file, const fs::path& name) {
+  Status ours = inspect_header(file);
+  if (!ours) {
+    std::string& text = ours.error().message;
+    if (text.starts_with(file.native())) {
+      text.replace(0, file.native().size(), name.native());
+    }
+    return std::unexpected(std::move(ours.error()));
+  }
+  TRY_ASSIGN(Db db, Db::open(file, Db::Mode::read_only));
+  TRY_ASSIGN(const auto version, db.integer("PRAGMA user_version"));
+  return static_cast<std::uint32_t>(version);
+}
 
 Result<Fd> lock_store(const fs::path& file) {
   const fs::path path = with_suffix(file, ".lock");
@@ -279,7 +294,7 @@ Status create_store(const fs::path& file, const std::string& vfs) {
   fs::remove(with_suffix(draft, "-journal"), ec);
   fs::remove(with_suffix(draft, "-wal"), ec);
   fs::remove(with_suffix(draft, "-shm"), ec);
-  TRY_ASSIGN(const std::string instance, random_hex());
+  TRY_ASSIGN(const std::string instance, random_instance_id());
   {
     TRY_ASSIGN(Db db, Db::open(draft, Db::Mode::create, vfs));
     TRY(db.exec("PRAGMA synchronous=FULL; BEGIN IMMEDIATE"));
@@ -299,7 +314,7 @@ Status create_store(const fs::path& file, const std::string& vfs) {
   if (renamed != 0) {
     return fail_errno(fmt::format("cannot create {}", file.native()), errno);
   }
-  return sync_directory(directory_of(file));
+  return sync_directory_of(file);
 }
 
 Result<Db> open_for_writing(const fs::path& file, const std::string& vfs) {
@@ -333,6 +348,16 @@ Result<Db> open_for_writing(const fs::path& file, const std::string& vfs) {
               "PRAGMA journal_size_limit=67108864; PRAGMA temp_store=MEMORY;"
               "PRAGMA cell_size_check=ON"));
   db.set_busy_timeout(std::chrono::seconds(10));
+  return db;
+}
+
+Result<Db> open_for_checkpoints(const fs::path& file, const std::string& vfs) {
+  TRY_ASSIGN(Db db, Db::open(file, Db::Mode::read_write, vfs));
+  db.set_checkpoint_on_close(false);
+  db.set_busy_timeout(kOpenTimeout);
+  // Reading anything opens the log, which a checkpoint alone does not.
+  TRY_ASSIGN([[maybe_unused]] const auto version, db.integer("PRAGMA user_version"));
+  TRY(db.exec("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-256"));
   return db;
 }
 

@@ -18,7 +18,13 @@ inline constexpr std::uint32_t kStoreApplicationId = 0x62727468;  // "brth"
 inline constexpr std::uint32_t kStoreVersion = 2;
 
 /// Kinds of rows in `counters` besides the job states, whose numbers they must not meet.
-enum class Counter : std::uint8_t { last_job = 16, last_attempt, last_batch, last_queue };
+enum class Counter : std::uint8_t {
+  last_job = 16,
+  last_attempt,
+  last_batch,
+  last_queue,
+  last_history,  ///< written when lines are removed; else the highest line there is counts
+};
 
 /// What `batches.open` says.
 inline constexpr std::int64_t kBatchWhole = 0;
@@ -41,6 +47,10 @@ struct Migration {
 [[nodiscard]] Result<Db> open_for_writing(const std::filesystem::path& file,
                                           const std::string& vfs);
 
+/// A second connection of the process that has it open for writing, only for copying the log back.
+[[nodiscard]] Result<Db> open_for_checkpoints(const std::filesystem::path& file,
+                                              const std::string& vfs);
+
 /// Opens an existing store for reading; any number of these may exist beside the writer.
 [[nodiscard]] Result<Db> open_for_reading(const std::filesystem::path& file,
                                           const std::string& vfs);
@@ -48,6 +58,16 @@ struct Migration {
 /// Brings `db` from its version to `target` in one transaction; nothing changes if a step fails or
 /// is missing.
 [[nodiscard]] Status migrate(Db& db, std::span<const Migration> steps, std::uint32_t target);
+
+/// The version of the store in `file`, or why it is none that can be used; the message calls it
+/// `name`.
+[[nodiscard]] Result<std::uint32_t> version_of(const std::filesystem::path& file,
+                                               const std::filesystem::path& name);
+
+/// 16 random hex digits.
+[[nodiscard]] Result<std::string> random_instance_id();
+/// Makes a new name of a file durable.
+[[nodiscard]] Status sync_directory_of(const std::filesystem::path& file);
 
 /// Reads every page of the database. Slow: for `doctor` and tests.
 [[nodiscard]] Status check_integrity(Db& db);

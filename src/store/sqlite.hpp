@@ -58,6 +58,16 @@ class Stmt {
     (bind_one(++index, args), ...);
   }
 
+  /// The same with texts alone.
+  template <class Texts>
+  void bind_each(const Texts& texts) {
+    reset();
+    int index = 0;
+    for (const auto& text : texts) {
+      bind_one(++index, text);
+    }
+  }
+
   /// True: a row is there. False: no more rows, and the statement is reset.
   [[nodiscard]] Result<bool> step();
   /// Ends a read early, so that it holds no snapshot of the database.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "base/assert.hpp"
 #include "base/failpoint.hpp"
 #include "base/fd.hpp"
+#include "store/checkpointer.hpp"
 #include "store/load.hpp"
 #include "store/schema.hpp"
 #include "store/sqlite.hpp"
@@ -33,6 +35,7 @@ class SqliteStore::Impl {
   std::optional<change::ClientKey> find_key(const std::string& key, std::uint32_t owner);
   std::optional<JobState> find_job_state(JobId id);
   void check_space(std::function<void(SpaceReport)> done);
+  void trim(Trim what, std::function<void(Status)> done);
 
   std::string instance_id;
 
@@ -42,9 +45,14 @@ class SqliteStore::Impl {
     std::function<void(CommitOutcome)> done;
   };
 
+  struct TrimWork {
+    Trim what;
+    std::function<void(Status)> done;
+  };
+
   void run();
   CommitOutcome write(const Transaction& transaction);
-  void checkpoint();
+  Status write(const Trim& trim);
   void break_with(Error error);
   std::optional<Error> broken();
 
@@ -66,9 +74,11 @@ class SqliteStore::Impl {
   std::condition_variable wake_;
   std::optional<Work> work_;
   std::vector<std::function<void(SpaceReport)>> space_requests_;
+  std::deque<TrimWork> trims_;
   std::optional<Error> broken_;
   bool committing_ = false;
   bool stop_ = false;
+  std::unique_ptr<Checkpointer> checkpointer_;  ///< used on the writer thread
   std::thread thread_;
 };
 
@@ -94,6 +104,15 @@ Status SqliteStore::Impl::open() {
                                         " WHERE owner=?1 AND key=?2"));
   TRY_ASSIGN(find_state_, reader_.prepare("SELECT state FROM jobs WHERE id=?1"));
   TRY_ASSIGN(instance_id, reader_.text("SELECT value FROM meta WHERE name='instance_id'"));
+  TRY_ASSIGN(Db copying, open_for_checkpoints(options_.file, options_.vfs));
+  Checkpointer::Options copy;
+  copy.pages = options_.checkpoint_pages;
+  copy.nearly = options_.checkpoint_pages / 8;
+  copy.hard = options_.checkpoint_pages + options_.checkpoint_slack;
+  copy.done = options_.on_checkpoint;
+  checkpointer_ =
+      std::make_unique<Checkpointer>(std::move(copy), db_, std::move(copying),
+                                     [this](Error error) { break_with(std::move(error)); });
   ballast_.emplace(options_.file, options_.ballast, options_.low_space_margin, options_.free_space);
   thread_ = std::thread([this] { run(); });
   return {};
@@ -108,6 +127,7 @@ SqliteStore::Impl::~Impl() {
     wake_.notify_one();
     thread_.join();
   }
+  checkpointer_.reset();
   // After a failed sync a second one may succeed and mean nothing, so a broken store leaves its log
   // for recovery instead of copying and deleting it.
   db_.set_checkpoint_on_close(!broken_);
@@ -146,13 +166,27 @@ void SqliteStore::Impl::check_space(std::function<void(SpaceReport)> done) {
   wake_.notify_one();
 }
 
+void SqliteStore::Impl::trim(Trim what, std::function<void(Status)> done) {
+  {
+    const std::lock_guard guard(mutex_);
+    trims_.push_back({std::move(what), std::move(done)});
+  }
+  wake_.notify_one();
+}
+
 void SqliteStore::Impl::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stop_ || work_ || !space_requests_.empty(); });
+    wake_.wait(lock,
+               [this] { return stop_ || work_ || !space_requests_.empty() || !trims_.empty(); });
     std::optional<Work> work = std::exchange(work_, std::nullopt);
     auto requests = std::exchange(space_requests_, {});
-    if (!work && requests.empty()) {
+    std::optional<TrimWork> trim;
+    if (!work && !trims_.empty() && !stop_) {  // nobody waits for it
+      trim = std::move(trims_.front());
+      trims_.pop_front();
+    }
+    if (!work && requests.empty() && !trim) {
       return;
     }
     lock.unlock();
@@ -165,9 +199,14 @@ void SqliteStore::Impl::run() {
         done(std::move(outcome));
       });
       work.reset();  // a large batch is freed here, not on the engine's thread
-      if (wal_pages_ >= options_.checkpoint_pages) {
-        checkpoint();
-      }
+      checkpointer_->after_commit(wal_pages_);
+    }
+    if (trim) {
+      Status status = write(trim->what);
+      options_.post([done = std::move(trim->done), status = std::move(status)]() mutable {
+        done(std::move(status));
+      });
+      checkpointer_->after_commit(wal_pages_);
     }
     for (auto& request : requests) {
       options_.post([done = std::move(request), report = ballast_->check()] { done(report); });
@@ -206,20 +245,16 @@ CommitOutcome SqliteStore::Impl::write(const Transaction& transaction) {
   return outcome;
 }
 
-/// Copies the log back into the database while nobody waits for it.
-void SqliteStore::Impl::checkpoint() {
-  const int code =
-      sqlite3_wal_checkpoint_v2(db_.handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-  wal_pages_ = 0;  // the next commit tells anew
-  if (code == SQLITE_OK || code == SQLITE_BUSY || code == SQLITE_LOCKED) {
-    return;
+Status SqliteStore::Impl::write(const Trim& trim) {
+  if (auto error = broken()) {
+    return std::unexpected(std::move(*error));
   }
-  Error error = sqlite_error(db_.handle(), code);
-  // Without space for the database to grow the log still holds everything; commits go on until they
-  // meet the same limit, and are helped by the ballast.
-  if (error.code != ErrorCode::no_space) {
-    break_with(std::move(error));
+  Status status = writer_->write(trim);
+  // What did not fit stays: nothing depends on it.
+  if (!status && status.error().code != ErrorCode::no_space) {
+    break_with(status.error());
   }
+  return status;
 }
 
 void SqliteStore::Impl::break_with(Error error) {
@@ -298,6 +333,9 @@ std::optional<change::ClientKey> SqliteStore::find_key(const std::string& key,
 }
 std::optional<JobState> SqliteStore::find_job_state(JobId id) {
   return impl_->find_job_state(id);
+}
+void SqliteStore::trim(Trim what, std::function<void(Status)> done) {
+  impl_->trim(std::move(what), std::move(done));
 }
 void SqliteStore::check_space(std::function<void(SpaceReport)> done) {
   impl_->check_space(std::move(done));

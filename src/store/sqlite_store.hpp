@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "engine/ports.hpp"
 #include "store/ballast.hpp"
+#include "store/rows.hpp"
 
 namespace berth {
 
@@ -25,6 +26,10 @@ struct StoreOptions {
   std::function<void(std::function<void()>)> post;
   /// Pages in the write-ahead log from which on it is copied back into the database.
   int checkpoint_pages = 2000;
+  /// Pages beyond those from which on commits wait for it: 64 MiB.
+  int checkpoint_slack = 64 * 256;
+  /// Called on some thread after each pass; for tests.
+  std::function<void()> on_checkpoint;
   std::string vfs;                ///< an sqlite3_vfs by name; empty: the default
   Ballast::FreeSpace free_space;  ///< empty: statvfs
 };
@@ -46,6 +51,10 @@ class SqliteStore final : public Store {
   [[nodiscard]] std::optional<change::ClientKey> find_key(const std::string& key,
                                                           std::uint32_t owner) override;
   [[nodiscard]] std::optional<JobState> find_job_state(JobId id) override;
+
+  /// Removes what nobody needs any more, when no commit waits. Done when durable; an error other
+  /// than `no_space` has ended the store. On the engine's thread, like `done`.
+  void trim(Trim what, std::function<void(Status)> done);
 
   /// Looks at the file system now (on the writer thread, after a commit under way), takes the
   /// ballast again if there is room, and reports on the engine's thread.

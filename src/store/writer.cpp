@@ -35,7 +35,6 @@ Result<std::unique_ptr<TransactionWriter>> TransactionWriter::open(Db& db, std::
   std::unique_ptr<TransactionWriter> writer(new TransactionWriter(db, std::move(boot_id)));
   TRY(writer->prepare_statements());
   TRY_ASSIGN(const auto seq, db.integer("SELECT coalesce(max(seq), 0) FROM history"));
-  writer->last_seq_ = writer->committed_seq_ = static_cast<std::uint64_t>(seq);
   TRY_ASSIGN(Stmt counters, db.prepare("SELECT what, n FROM counters WHERE batch=0 AND what>=16"));
   while (true) {
     TRY_ASSIGN(const bool row, counters.step());
@@ -48,6 +47,8 @@ Result<std::unique_ptr<TransactionWriter>> TransactionWriter::open(Db& db, std::
     }
   }
   writer->highest_ = writer->committed_;
+  writer->last_seq_ = writer->committed_seq_ =
+      std::max(static_cast<std::uint64_t>(seq), writer->committed_[kCounters - 1]);
   return writer;
 }
 
@@ -86,13 +87,6 @@ Status TransactionWriter::prepare_statements() {
        "UPDATE attempts SET ended=?2, revoked=?3, killed=?4, failure=?5, exit_code=?6, signal=?7,"
        " user_time=?8, system_time=?9, max_rss=?10, peak_memory=?11, leftover=?12,"
        " verdict_wall=?13, message=?14 WHERE id=?1 RETURNING id"},
-      {&drop_batch_, "DELETE FROM batches WHERE id=?1"},
-      {&drop_batch_counts_, "DELETE FROM counters WHERE batch=?1"},
-      {&drop_history_, "DELETE FROM history WHERE job=?1 AND job>0"},
-      {&drop_attempts_, "DELETE FROM attempts WHERE job=?1"},
-      {&drop_dependencies_, "DELETE FROM dependencies WHERE job=?1"},
-      {&drop_payload_, "DELETE FROM payloads WHERE id=?1"},
-      {&drop_job_, "DELETE FROM jobs WHERE id=?1"},
       {&put_key_, "INSERT INTO client_keys VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO NOTHING"},
       {&put_history_, "INSERT INTO history VALUES(?1,?2,?3,?4,?5,?6,?7)"},
       {&find_environment_, "SELECT id, data FROM environments WHERE hash=?1"},
@@ -101,6 +95,17 @@ Status TransactionWriter::prepare_statements() {
       {&put_boot_, "INSERT INTO boots(boot_id) VALUES(?1) RETURNING id"},
       {&add_counter_,
        "INSERT INTO counters VALUES(?1,?2,?3) ON CONFLICT DO UPDATE SET n=n+excluded.n"},
+      {&remove_job_, "DELETE FROM jobs WHERE id=?1 RETURNING state, batch"},
+      {&remove_payload_, "DELETE FROM payloads WHERE id=?1"},
+      {&remove_dependencies_, "DELETE FROM dependencies WHERE job=?1"},
+      {&remove_attempts_, "DELETE FROM attempts WHERE job=?1"},
+      {&remove_job_history_, "DELETE FROM history INDEXED BY history_job WHERE job>0 AND job=?1"},
+      {&batch_left_, "SELECT coalesce(sum(n),0) FROM counters WHERE batch=?1 AND what<16"},
+      {&remove_batch_, "DELETE FROM batches WHERE id=?1 AND open=0 RETURNING id"},
+      {&remove_batch_counters_, "DELETE FROM counters WHERE batch=?1"},
+      {&remove_history_, "DELETE FROM history WHERE seq=?1"},
+      {&remove_key_, "DELETE FROM client_keys WHERE owner=?1 AND key=?2"},
+      {&remove_environment_, "DELETE FROM environments WHERE id=?1"},
       {&raise_counter_,
        "INSERT INTO counters VALUES(0,?1,?2) ON CONFLICT DO UPDATE SET n=max(n,excluded.n)"},
   };
@@ -110,9 +115,10 @@ Status TransactionWriter::prepare_statements() {
   return {};
 }
 
-Status TransactionWriter::write(const Changes& changes) {
+template <class Body>
+Status TransactionWriter::transact(Body body) {
   TRY(begin_.run());
-  Status status = apply_all(changes);
+  Status status = body();
   if (status) {
     status = commit_.run();
   }
@@ -124,18 +130,51 @@ Status TransactionWriter::write(const Changes& changes) {
   committed_ = highest_;
   committed_seq_ = last_seq_;
   deltas_.clear();
+  thinned_.clear();
   return {};
+}
+
+Status TransactionWriter::write(const Changes& changes) {
+  return transact([&] { return apply_all(changes); });
+}
+
+Status TransactionWriter::write(const Trim& trim) {
+  return transact([&] { return trim_all(trim); });
 }
 
 Status TransactionWriter::apply_all(const Changes& changes) {
   for (const Change& change : changes) {
     TRY(std::visit([this](const auto& c) { return apply(c); }, change));
   }
+  TRY(flush_counters());
+  return remove_empty_batches();
+}
+
+Status TransactionWriter::trim_all(const Trim& trim) {
+  for (const std::uint64_t seq : trim.history) {
+    grow(Counter::last_history, last_seq_);
+    TRY(remove_history_.run(seq));
+  }
+  for (const KeyRow& key : trim.keys) {
+    TRY(remove_key_.run(key.owner, key.key));
+  }
+  for (const std::int64_t id : trim.environments) {
+    if (!used_environments_.contains(id)) {
+      TRY(remove_environment_.run(id));
+    }
+  }
+  if (trim.begin_environments) {
+    used_environments_.clear();
+  }
+  if (trim.begin_environments || !trim.environments.empty()) {
+    environments_ = {};  // it may name rows that are gone, and hides from the sweep what is in use
+  }
   return flush_counters();
 }
 
 void TransactionWriter::forget_transaction() {
   deltas_.clear();
+  thinned_.clear();
   highest_ = committed_;
   last_seq_ = committed_seq_;
   boot_row_ = 0;
@@ -180,24 +219,51 @@ Status TransactionWriter::apply(const change::BatchRemove& remove) {
   for (std::uint64_t state = 0; state < 8; ++state) {
     deltas_.erase(remove.id.value * 8 + state);
   }
-  TRY(drop_batch_counts_.run(remove.id));
-  return drop_batch_.run(remove.id);
+  TRY(remove_batch_counters_.run(remove.id));
+  remove_batch_.bind(remove.id);
+  TRY_ASSIGN([[maybe_unused]] const bool known, remove_batch_.step());
+  remove_batch_.reset();
+  return {};
 }
 
 Status TransactionWriter::apply(const change::JobsRemove& remove) {
   for (const JobId id : remove.ids) {
-    job_state_.bind(id);
-    TRY_ASSIGN(const bool known, job_state_.step());
+    remove_job_.bind(id);
+    TRY_ASSIGN(const bool known, remove_job_.step());
     if (!known) {
-      continue;  // removing what is gone is no mistake
+      continue;
     }
-    count(job_state_.get<BatchId>(1), job_state_.get<JobState>(0), -1);
-    job_state_.reset();
-    TRY(drop_history_.run(id));
-    TRY(drop_attempts_.run(id));
-    TRY(drop_dependencies_.run(id));
-    TRY(drop_payload_.run(id));
-    TRY(drop_job_.run(id));
+    const auto state = remove_job_.get<JobState>(0);
+    const auto batch = remove_job_.get<BatchId>(1);
+    TRY_ASSIGN([[maybe_unused]] const bool more, remove_job_.step());
+    count(batch, state, -1);
+    if (batch && (thinned_.empty() || thinned_.back() != batch)) {
+      thinned_.push_back(batch);
+    }
+    grow(Counter::last_history, last_seq_);  // the last lines may go with it
+    TRY(remove_payload_.run(id));
+    TRY(remove_dependencies_.run(id));
+    TRY(remove_attempts_.run(id));
+    TRY(remove_job_history_.run(id));
+  }
+  return {};
+}
+
+Status TransactionWriter::remove_empty_batches() {
+  for (const BatchId batch : thinned_) {
+    batch_left_.bind(batch);
+    TRY_ASSIGN([[maybe_unused]] const bool row, batch_left_.step());
+    const std::int64_t left = batch_left_.integer(0);
+    batch_left_.reset();
+    if (left != 0) {
+      continue;
+    }
+    remove_batch_.bind(batch);
+    TRY_ASSIGN(const bool removed, remove_batch_.step());
+    if (removed) {
+      remove_batch_.reset();
+      TRY(remove_batch_counters_.run(batch));
+    }
   }
   return {};
 }
@@ -339,6 +405,7 @@ Result<std::int64_t> TransactionWriter::environment_row(
     row = put_environment_.integer(0);
     put_environment_.reset();
   }
+  used_environments_.insert(row);
   environments_[next_cached_] = {environment, buffer2_, row};
   last_cached_ = next_cached_;
   next_cached_ = (next_cached_ + 1) % environments_.size();

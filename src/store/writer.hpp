@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/change.hpp"
+#include "store/rows.hpp"
 #include "store/schema.hpp"
 #include "store/sqlite.hpp"
 
@@ -22,9 +24,11 @@ class TransactionWriter {
 
   /// All of `changes`, durable, or an error and nothing of them.
   [[nodiscard]] Status write(const Changes& changes);
+  /// Likewise.
+  [[nodiscard]] Status write(const Trim& trim);
 
  private:
-  static constexpr std::size_t kCounters = 4;
+  static constexpr std::size_t kCounters = 5;
   static constexpr std::size_t kCachedEnvironments = 8;
 
   TransactionWriter(Db& db, std::string boot_id) : db_(db), boot_id_(std::move(boot_id)) {}
@@ -44,7 +48,11 @@ class TransactionWriter {
   [[nodiscard]] Status apply(const change::AttemptEnd& end);
   [[nodiscard]] Status apply(const change::ClientKey& key);
   [[nodiscard]] Status apply(const change::History& line);
+  [[nodiscard]] Status trim_all(const Trim& trim);
   [[nodiscard]] Status flush_counters();
+  [[nodiscard]] Status remove_empty_batches();
+  template <class Body>
+  [[nodiscard]] Status transact(Body body);
 
   [[nodiscard]] Result<std::int64_t> environment_row(
       const std::shared_ptr<const Environment>& environment);
@@ -60,11 +68,15 @@ class TransactionWriter {
   Stmt job_state_, update_job_, put_attempt_, end_attempt_, put_key_, put_history_;
   Stmt find_environment_, put_environment_, find_boot_, put_boot_;
   Stmt add_counter_, raise_counter_;
-  Stmt drop_batch_, drop_batch_counts_;
-  Stmt drop_history_, drop_attempts_, drop_dependencies_, drop_payload_, drop_job_;
+  Stmt remove_job_, remove_payload_, remove_dependencies_, remove_attempts_, remove_job_history_;
+  Stmt batch_left_, remove_batch_, remove_batch_counters_;
+  Stmt remove_history_, remove_key_, remove_environment_;
 
   // Of the transaction under way; committed_ is what the database holds.
   std::unordered_map<std::uint64_t, std::int64_t> deltas_;  ///< batch * 8 + state
+  std::vector<BatchId> thinned_;                            ///< batches that lost jobs
+  /// Environments that jobs were given since the last sweep for unused ones began.
+  std::unordered_set<std::int64_t> used_environments_;
   std::array<std::uint64_t, kCounters> highest_{}, committed_{};
   std::uint64_t last_seq_ = 0, committed_seq_ = 0;
   std::int64_t boot_row_ = 0;  ///< 0: not looked up yet

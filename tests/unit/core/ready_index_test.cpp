@@ -131,9 +131,9 @@ TEST(ReadyIndex, KnowsTheLanesOfABatchWhileTheyHaveJobs) {
 TEST(ReadyIndex, RankGoesBeforeSubmission) {
   ReadyIndex index;
   const OrderKey moved{true, 5, usual_rank(JobId{2}) - 1, JobId{9}};
-  index.add(lane(1), true, kSmall, job(1));
-  index.add(lane(1), true, kSmall, job(2));
-  index.add(lane(1, 7), true, kLarge, moved);
+  index.add(lane(1), Gate::open, kSmall, job(1));
+  index.add(lane(1), Gate::open, kSmall, job(2));
+  index.add(lane(1, 7), Gate::open, kLarge, moved);
   EXPECT_EQ(index.before(QueueId{1}, job(2))->job, JobId{9});
   EXPECT_EQ(index.before(QueueId{1}, job(1)), nullptr);
   EXPECT_EQ(index.first(QueueId{1})->job, JobId{1});
@@ -148,8 +148,8 @@ TEST(ReadyIndex, TheExpressLaneComesFirstAndBelongsToNoQueue) {
   ReadyIndex index;
   const OrderKey express{false, 9, usual_rank(JobId{4}), JobId{4}};
   index.set_serial(QueueId{1}, true);
-  index.add(lane(1), true, kSmall, job(1, 0));
-  index.add(lane(0), true, kSmall, express);
+  index.add(lane(1), Gate::open, kSmall, job(1, 0));
+  index.add(lane(0), Gate::open, kSmall, express);
   EXPECT_EQ(exposed(index), "1:4,1");
   index.set_gate(lane(1), Gate::closed);
   EXPECT_EQ(exposed(index), "1:4");

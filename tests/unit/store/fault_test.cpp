@@ -169,8 +169,9 @@ TEST_F(FaultTest, AFailedCheckpointLosesNothingAndEndsTheStore) {
       return op.kind == Kind::sync && !op.wal ? ++failed, SQLITE_IOERR_FSYNC : SQLITE_OK;
     });
     ASSERT_TRUE(driver.commit({job_put(1)}).status) << "it was durable before the checkpoint";
-    const auto refused = driver.commit({job_put(2)});
-    ASSERT_FALSE(refused.status);
+    ASSERT_TRUE(wait_for([&] { return failed > 0; }));
+    CommitOutcome refused;  // the failure is found by the thread that copies, beside the commits
+    ASSERT_TRUE(wait_for([&] { return !(refused = driver.commit(Changes{})).status; }));
     EXPECT_EQ(refused.status.error().code, ErrorCode::io);
     EXPECT_EQ(failed, 1);
   }

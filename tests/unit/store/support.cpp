@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,6 +45,16 @@ void write_bytes(const fs::path& file, std::string_view bytes) {
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
   BERTH_ASSERT(out.good());
+}
+
+bool wait_for(const std::function<bool()>& condition) {
+  for (int n = 0; n < 60'000; ++n) {
+    if (condition()) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return condition();
 }
 
 StoreOptions options_for(const fs::path& file) {
@@ -93,6 +104,15 @@ SpaceReport Driver::check_space() {
     run_one();
   }
   return *report;
+}
+
+Status Driver::trim(Trim what) {
+  std::optional<Status> answer;
+  store().trim(std::move(what), [&](Status status) { answer = std::move(status); });
+  while (!answer) {
+    run_one();
+  }
+  return *answer;
 }
 
 void Driver::close() {
@@ -250,6 +270,20 @@ change::JobSet Workload::set(JobId id) {
   return set;
 }
 
+/// With some that ended, too, and one that never was. A job that others may follow is left: only
+/// one that has succeeded could go, and this history does not know who follows whom.
+void Workload::remove(Changes& changes, const Job& first) {
+  change::JobsRemove gone;
+  gone.ids = {first.id, {last_job_ + 1'000}};
+  for (const Job& job : jobs_) {
+    if (is_terminal(job.state) && below(4) == 0) {
+      gone.ids.push_back(job.id);
+    }
+  }
+  std::erase_if(jobs_, [&](const Job& job) { return std::ranges::count(gone.ids, job.id) > 0; });
+  changes.push_back(std::move(gone));
+}
+
 Transaction Workload::next() {
   Transaction transaction;
   if (last_queue_ == 0) {
@@ -266,6 +300,10 @@ Transaction Workload::next() {
       continue;
     }
     Job& job = jobs_[below(jobs_.size())];
+    if (is_terminal(job.state) && coin()) {
+      remove(transaction.changes, job);
+      continue;
+    }
     if (kind == 4) {
       transaction.changes.push_back(set(job.id));
     } else if (job.state == JobState::queued) {

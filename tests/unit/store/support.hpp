@@ -45,6 +45,7 @@ class Driver {
   CommitOutcome commit(Transaction transaction);
   CommitOutcome commit(Changes changes) { return commit(Transaction{std::move(changes), {}}); }
   SpaceReport check_space();
+  Status trim(Trim what);
   void close();
   /// Called on the writer thread as soon as a commit is answered.
   std::function<void()> on_answer;
@@ -60,6 +61,9 @@ class Driver {
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
   Result<std::unique_ptr<SqliteStore>> store_;
 };
+
+/// Asks again until it is so; a minute at most. Whether it is.
+bool wait_for(const std::function<bool()>& condition);
 
 /// Options without ballast, for tests that are not about space.
 StoreOptions options_for(const std::filesystem::path& file);
@@ -88,6 +92,7 @@ class Workload {
   void end(Changes& changes, Job& job);
   [[nodiscard]] change::JobSet set(JobId id);
   void settings(Changes& changes);
+  void remove(Changes& changes, const Job& first);
 
   std::mt19937_64 random_;
   std::int64_t wall_ = 1'700'000'000'000;

@@ -1,0 +1,97 @@
+// Removing jobs and backing up, as JSON.
+
+#include "api/archive.hpp"
+#include "api/wire.hpp"
+
+namespace berth {
+
+template <class A>
+void describe(A& a, wire::Ref<A, RemoveRequest> request) {
+  std::string ids = request.ids ? request.ids->to_string() : std::string();
+  a.unless("ids", ids, "");
+  if constexpr (!A::kWriting) {
+    if (!ids.empty()) {
+      auto parsed = IdSet::parse(ids);
+      a.check(parsed.has_value(), "ids", parsed ? "" : parsed.error().message);
+      if (parsed) {
+        request.ids = std::move(*parsed);
+      }
+    }
+  }
+  a.unless("states", request.states, {});
+  a.unless("queue", request.queue, "");
+  a.unless("older_ms", request.older, Millis(0));
+  a.unless("keep", request.keep, 0);
+  a.unless("after", request.after, 0);
+  a.unless("dry_run", request.dry_run, false);
+  a.check(request.older >= Millis(0), "older_ms", "must not be negative");
+  for (const JobState state : request.states) {
+    a.check(is_terminal(state), "states", "only jobs that have ended are removed by their state");
+  }
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, RemoveAnswer> answer) {
+  a.need("removed", answer.removed);
+  a.field("cancelled", answer.cancelled);
+  a.field("running", answer.running);
+  a.field("needed", answer.needed);
+  a.field("logs", answer.logs);
+  a.field("next", answer.next);
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, BackupRequest> request) {
+  a.bytes("path", request.path);
+  a.unless("replace", request.replace, false);
+  a.check(request.path.starts_with('/'), "path", "must begin with /");
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, BackupView> backup) {
+  a.bytes_or_null("path", backup.path);
+  a.need("running", backup.running);
+  a.field("pages", backup.pages);
+  a.field("total", backup.total);
+  a.field("size", backup.size);
+  a.or_null("error", backup.error);
+  a.or_null("code", backup.code);
+}
+
+namespace {
+
+template <class T>
+std::string write(const T& value) {
+  return wire::json::serialize(wire::Writer::object(value));
+}
+
+}  // namespace
+
+std::string encode_remove(const RemoveRequest& request) {
+  return write(request);
+}
+Result<RemoveRequest> decode_remove(std::string_view body) {
+  return wire::read<RemoveRequest>(body, wire::Unknown::error);
+}
+std::string encode_backup(const BackupRequest& request) {
+  return write(request);
+}
+Result<BackupRequest> decode_backup(std::string_view body) {
+  return wire::read<BackupRequest>(body, wire::Unknown::error);
+}
+std::string encode(const RemoveAnswer& answer) {
+  return write(answer);
+}
+std::string encode(const BackupView& backup) {
+  return write(backup);
+}
+template <>
+Result<RemoveAnswer> decode(std::string_view body) {
+  return wire::read<RemoveAnswer>(body, wire::Unknown::ignored);
+}
+template <>
+Result<BackupView> decode(std::string_view body) {
+  return wire::read<BackupView>(body, wire::Unknown::ignored);
+}
+
+}  // namespace berth
