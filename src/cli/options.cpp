@@ -255,6 +255,7 @@ int run_cli(std::vector<std::string> arguments) {
   Invocation in;
   define_add(app, in);
   define_run(app, in);
+  define_check(app, in.action);
   define_ls(app, in);
   define_one_job(app, in);
   define_wait_and_kill(app, in);

@@ -87,7 +87,13 @@ void Service::control(const std::shared_ptr<ControlRun>& run) {
       part.push_back(id);
     } else if (!run->all) {
       // Ids are issued one after the other: what is not alive has ended, or is still to come.
-      (id > state.last_job ? run->answer.unknown : run->answer.finished).push_back(id.value);
+      const bool to_come =
+          id > state.last_job || std::ranges::any_of(state.submissions, [id](const auto& open) {
+            const OpenSubmission& submission = open.second;
+            return id >= submission.first &&
+                   id.value < submission.first.value + submission.head.count;
+          });
+      (to_come ? run->answer.unknown : run->answer.finished).push_back(id.value);
     }
   }
   run->sent_all = run->ids.left() == 0;

@@ -155,7 +155,7 @@ void PlacementChecker::check_order(JobId id, const Ledger::JobEntry& job) {
   };
   for (const auto& [other_id, other] : head_.jobs) {
     if (other.state != JobState::queued || place(other_id, other) > place(id, job) ||
-        !head_.dependencies_met(other)) {
+        !head_.dependencies_met(other) || head_.open_batches.contains(other.batch)) {
       continue;
     }
     if (other.expedited) {

@@ -64,6 +64,7 @@ struct Ledger {
   std::map<QueueId, QueueSpec> queues;
   std::set<QueueId> paused_queues;
   std::map<BatchId, std::uint32_t> batch_limits;
+  std::set<BatchId> open_batches;  ///< still being submitted
   std::map<std::string, std::uint64_t> resources;
 };
 

@@ -40,6 +40,11 @@ std::string broken_counter(const State& state) {
   std::map<QueueId, std::uint64_t> by_queue;
   std::map<BatchId, std::uint64_t> by_batch;
   std::map<BatchId, std::uint64_t> live;
+  for (const auto& [id, batch] : state.batches) {
+    if (batch.open) {
+      live[id];  // may have none yet
+    }
+  }
   for (const auto& [id, job] : state.jobs) {
     if (is_terminal(job.state)) {
       return fmt::format("job {} has ended and is still here", id.value);
@@ -92,6 +97,9 @@ std::string broken_counter(const State& state) {
   }
   for (const auto& [id, batch] : state.batches) {
     const std::string name = fmt::format("batch {}", id.value);
+    if (batch.open && !state.submissions.contains(id)) {
+      continue;  // on its way out
+    }
     found = first_of({found, differs("running of " + name, batch.running, by_batch[id]),
                       differs("live of " + name, batch.live, live[id])});
   }
@@ -108,7 +116,8 @@ std::string broken_index(const State& state) {
     const OrderKey order = state.order(job);
     const auto keep_least = [&order](OrderKey& least) { least = std::min(least, order); };
     keep_least(first_of_lane.try_emplace({state.lane(job), job.shape}, order).first->second);
-    if (!job.expedited) {
+    if (const BatchId batch = state.lane(job).batch;
+        !job.expedited && (!batch || !state.batches.at(batch).open)) {
       keep_least(first_of_queue.try_emplace(job.queue, order).first->second);
     }
   }
@@ -120,7 +129,8 @@ std::string broken_index(const State& state) {
       continue;
     }
     const Queue& queue = state.queues.at(lane.queue);
-    const bool open = queue.open() && (!lane.batch || state.batches.at(lane.batch).has_room());
+    const Batch* batch = lane.batch ? &state.batches.at(lane.batch) : nullptr;
+    const bool open = queue.open() && (batch == nullptr || (batch->has_room() && !batch->open));
     if (open && (queue.limit != 1 || first_of_queue.at(lane.queue) == key)) {
       expected[shape].insert({key, lane});
     }

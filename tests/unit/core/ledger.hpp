@@ -27,6 +27,8 @@ class Ledger {
   std::set<JobId> expedited_;
   std::map<AttemptId, change::AttemptPut> open_;
   AttemptId last_attempt_;
+  JobId last_job_;
+  BatchId last_batch_;
 };
 
 }  // namespace berth::testing
