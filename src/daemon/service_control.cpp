@@ -13,7 +13,7 @@ namespace {
 
 /// A request about a million jobs is done in parts, with everybody else's work in between. A part
 /// ends at so many jobs, or at so many ids looked up.
-constexpr std::size_t kJobsAtOnce = 500;
+constexpr std::size_t kJobsAtOnce = 200;
 constexpr std::size_t kLookupsAtOnce = 10'000;
 /// Text of a longer answer is made away from the loop.
 constexpr std::size_t kEncodeHere = 2'000;
