@@ -58,6 +58,9 @@ struct ApplyContext {
       const auto it = state.jobs.find(id);
       if (it == state.jobs.end()) {
         answer.absent.push_back(id);
+      } else if (const auto batch = state.batches.find(it->second.batch);
+                 batch != state.batches.end() && batch->second.open) {
+        answer.refused["belongs to a batch that is still being submitted"].push_back(id);
       } else {
         each(it->second, answer);
       }

@@ -100,6 +100,9 @@ const OrderKey* ReadyIndex::last(QueueId queue) const {
   const OrderKey* best = nullptr;
   for (auto it = lanes_.lower_bound({queue, {}}); it != lanes_.end() && it->first.queue == queue;
        ++it) {
+    if (it->second.gate == Gate::hidden) {
+      continue;
+    }
     for (const auto& [shape, jobs] : it->second.by_shape) {
       if (best == nullptr || *best < *jobs.rbegin()) {
         best = &*jobs.rbegin();
@@ -113,6 +116,9 @@ const OrderKey* ReadyIndex::before(QueueId queue, OrderKey key) const {
   const OrderKey* best = nullptr;
   for (auto it = lanes_.lower_bound({queue, {}}); it != lanes_.end() && it->first.queue == queue;
        ++it) {
+    if (it->second.gate == Gate::hidden) {
+      continue;
+    }
     for (const auto& [shape, jobs] : it->second.by_shape) {
       const auto after = jobs.lower_bound(key);
       if (after != jobs.begin() && (best == nullptr || *best < *std::prev(after))) {

@@ -13,7 +13,7 @@ namespace {
 
 /// A request about a million jobs is done in parts, with everybody else's work in between. A part
 /// ends at so many jobs, or at so many ids looked up.
-constexpr std::size_t kJobsAtOnce = 500;
+constexpr std::size_t kJobsAtOnce = 200;
 constexpr std::size_t kLookupsAtOnce = 10'000;
 /// Text of a longer answer is made away from the loop.
 constexpr std::size_t kEncodeHere = 2'000;
@@ -87,7 +87,13 @@ void Service::control(const std::shared_ptr<ControlRun>& run) {
       part.push_back(id);
     } else if (!run->all) {
       // Ids are issued one after the other: what is not alive has ended, or is still to come.
-      (id > state.last_job ? run->answer.unknown : run->answer.finished).push_back(id.value);
+      const bool to_come =
+          id > state.last_job || std::ranges::any_of(state.submissions, [id](const auto& open) {
+            const OpenSubmission& submission = open.second;
+            return id >= submission.first &&
+                   id.value < submission.first.value + submission.head.count;
+          });
+      (to_come ? run->answer.unknown : run->answer.finished).push_back(id.value);
     }
   }
   run->sent_all = run->ids.left() == 0;

@@ -372,6 +372,22 @@ TEST_F(ControlTest, ARetryAfterAnOutOfTurnStartWaitsForItsTurn) {
   EXPECT_EQ(w.waits(), "2:queue_limit");
 }
 
+TEST_F(ControlTest, NothingIsDoneToABatchThatIsStillBeingSubmitted) {
+  event::SubmitBegin begin;
+  begin.count = 2;
+  const auto begun = w.apply(begin);
+  ASSERT_TRUE(begun.has_value());
+  event::SubmitPart part;
+  part.batch = w.state.submissions.begin()->first;
+  part.jobs = {a_cpu_job()};
+  ASSERT_TRUE(w.apply(part).has_value());
+  const std::string refused = "refused 1 (belongs to a batch that is still being submitted)";
+  EXPECT_EQ(start({1}), refused);
+  EXPECT_EQ(pause({1}), refused);
+  EXPECT_EQ(w.decide(), "");
+  ASSERT_TRUE(w.apply(event::SubmitAbort{part.batch}).has_value());
+}
+
 TEST_F(ControlTest, SetChangesWhatAWaitingJobAsksFor) {
   w.see_idle(1);
   w.submit(copies(2, a_job().gpus(2)));
