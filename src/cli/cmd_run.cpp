@@ -1,23 +1,17 @@
 // berth run: job files, from submission to the last job's end.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <filesystem>
 
-#include "base/fd.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/job_files.hpp"
 #include "cli/progress.hpp"
 #include "cli/submitter.hpp"
-#include "jobspec/job_file.hpp"
 
 namespace berth::cli {
 namespace {
@@ -27,72 +21,14 @@ constexpr Millis kReasonAge{2'000};
 constexpr int kProbeTries = 20;
 constexpr int kProbePollMs = 100;
 
-Result<std::string> read_file(const std::string& path) {
-  const Fd fd(path == "-" ? ::dup(STDIN_FILENO)
-                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT
-  std::string text;
-  std::array<char, 64 * 1024> buffer{};
-  ssize_t size = 0;
-  while (fd && (size = ::read(fd.get(), buffer.data(), buffer.size())) > 0 &&
-         text.size() <= kJobFileMostBytes) {
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  if (!fd || size < 0) {
-    return fail_errno(fmt::format("cannot read the job file '{}'", printable(path)), errno);
-  }
-  return text;
-}
-
-/// A job file as a submission. Mistakes in it are printed, all of them.
-Result<event::Submit> read_job_file(const std::string& path, const std::string& here) {
-  TRY_ASSIGN(const std::string text, read_file(path));
-  const std::string base =
-      path == "-" ? here : std::filesystem::path(make_absolute(path, here)).parent_path().native();
-  auto file = parse_job_file(text, path == "-" ? "standard input" : path, base);
-  if (!file) {
-    for (const Diagnostic& diagnostic : file.error()) {
-      std::fprintf(stderr, "%s\n", render(diagnostic, text).c_str());
-    }
-    return fail(ErrorCode::invalid,
-                fmt::format("'{}' has {} mistake{}; nothing was submitted", printable(path),
-                            file.error().size(), file.error().size() == 1 ? "" : "s"));
-  }
-  for (const std::string& warning : file->warnings) {
-    warn("warning: " + warning);
-  }
-  if (file->jobs.empty()) {
-    return fail(ErrorCode::invalid, fmt::format("'{}' contains no jobs", printable(path)));
-  }
+event::Submit to_submission(JobFile file) {
   event::Submit submit;
-  submit.batch_name = std::move(file->name);
-  submit.batch_max_concurrent = file->max_concurrent;
-  submit.queues = std::move(file->queues);
-  submit.resources = std::move(file->resources);
-  submit.jobs = std::move(file->jobs);
+  submit.batch_name = std::move(file.name);
+  submit.batch_max_concurrent = file.max_concurrent;
+  submit.queues = std::move(file.queues);
+  submit.resources = std::move(file.resources);
+  submit.jobs = std::move(file.jobs);
   return submit;
-}
-
-/// Names the jobs that will not keep to the GPUs they are given.
-void warn_of_own_gpus(const event::Submit& submit) {
-  constexpr std::size_t kNamed = 5;
-  std::vector<std::string> names;
-  std::size_t count = 0;
-  for (const JobSpec& job : submit.jobs) {
-    if (chooses_own_gpus(job) && ++count <= kNamed) {
-      names.push_back(fmt::format(
-          "'{}'",
-          printable(job.name.empty() ? display_commands(job.payload.commands, 60) : job.name)));
-    }
-  }
-  if (count > 0) {
-    warn(
-        fmt::format("warning: {} {}{} CUDA_VISIBLE_DEVICES {}, so {} may use other GPUs than those "
-                    "given; leave it out, or write gpus: 0",
-                    count == 1 ? "job" : "jobs", fmt::join(names, ", "),
-                    count > kNamed ? fmt::format(" and {} more set", count - kNamed)
-                                   : (count == 1 ? " sets" : " set"),
-                    count == 1 ? "itself" : "themselves", count == 1 ? "it" : "they"));
-  }
 }
 
 /// One submission and how far its events have been read.
@@ -264,17 +200,16 @@ std::string range_text(const SubmitAnswer& answer) {
 }  // namespace
 
 Outcome run_run(const RunOptions& options) {
-  TRY_ASSIGN(const std::string here, current_directory());
+  TRY_ASSIGN(std::vector<LoadedFile> files,
+             load_job_files(options.files, "; nothing was submitted"));
   std::vector<event::Submit> submissions;
-  for (const std::string& path : options.files) {
-    TRY_ASSIGN(event::Submit submit, read_job_file(path, here));
-    submissions.push_back(std::move(submit));
+  for (LoadedFile& loaded : files) {
+    submissions.push_back(to_submission(std::move(loaded.file)));
   }
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   std::vector<Watched> watched;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     event::Submit& submit = submissions[i];
-    warn_of_own_gpus(submit);
     TRY(complete_submission(submit, daemon.paths().dir));
     TRY_ASSIGN(const SubmitAnswer answer, daemon.submit(submit));
     watched.push_back({answer, 0});

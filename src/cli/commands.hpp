@@ -35,6 +35,13 @@ struct RunOptions {
 };
 [[nodiscard]] Outcome run_run(const RunOptions& options);
 
+struct CheckOptions {
+  std::vector<std::string> files;
+  bool json = false;
+  bool schema = false;  ///< print the schema instead
+};
+[[nodiscard]] Outcome run_check(const CheckOptions& options);
+
 struct LsOptions {
   bool all = false;
   std::vector<JobState> states;

@@ -74,4 +74,7 @@ void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::str
 [[nodiscard]] IdSet ids_of(const std::vector<std::string>& words);
 [[nodiscard]] std::uint64_t id_of(const std::string& word);
 
+// The commands, by group. Each adds to `app` and puts what was asked for into `action`.
+void define_check(CLI::App& app, Action& action);
+
 }  // namespace berth::cli

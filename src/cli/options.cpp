@@ -200,6 +200,7 @@ int run_cli(std::vector<std::string> arguments) {
   watch_option(app, in.watch);
   define_add(app, in);
   define_run(app, in);
+  define_check(app, in.action);
   define_look(app, in.action);
   define_kill(app, in);
   define_tools(app, in.action);

@@ -15,6 +15,7 @@
 
 #include "api/text.hpp"
 #include "cli/terminal.hpp"
+#include "jobspec/entry_checks.hpp"
 
 extern char** environ;
 
@@ -95,10 +96,7 @@ Result<Command> make_command(std::vector<std::string> words) {
 
 bool sets_visible_devices(const Command& command) {
   return std::ranges::any_of(command.argv, [](const std::string& word) {
-    constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES=";
-    const auto at = word.find(kName);
-    return at != std::string::npos &&
-           (at == 0 || std::string_view(" \t\n;&|(").find(word[at - 1]) != std::string_view::npos);
+    return berth::sets_visible_devices(std::string_view(word));
   });
 }
 

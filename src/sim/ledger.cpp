@@ -16,7 +16,19 @@ void Ledger::put(const Change& change) {
     Ledger& ledger;
     void operator()(const change::QueuePut& c) { ledger.queues[c.id] = c.spec; }
     void operator()(const change::ResourcePut& c) { ledger.resources[c.name] = c.total; }
-    void operator()(const change::BatchPut& c) { ledger.batch_limits[c.id] = c.max_concurrent; }
+    void operator()(const change::BatchPut& c) {
+      ledger.batch_limits[c.id] = c.max_concurrent;
+      c.open ? void(ledger.open_batches.insert(c.id)) : void(ledger.open_batches.erase(c.id));
+    }
+    void operator()(const change::BatchRemove& c) {
+      ledger.batch_limits.erase(c.id);
+      ledger.open_batches.erase(c.id);
+    }
+    void operator()(const change::JobsRemove& c) {
+      for (const JobId id : c.ids) {
+        ledger.jobs.erase(id);
+      }
+    }
     void operator()(const change::JobPut& c) {
       JobEntry& job = ledger.jobs[c.id];
       job.spec = c.spec;

@@ -1,5 +1,6 @@
 #include "sim/sim_store.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -92,8 +93,19 @@ void SimStore::put(const Change& change) {
     SimStore& store;
     void operator()(const change::QueuePut& c) { store.queues_[c.id] = c.spec; }
     void operator()(const change::ResourcePut& c) { store.resources_[c.name] = c.total; }
-    void operator()(const change::BatchPut& c) { store.batches_[c.id] = c; }
+    void operator()(const change::BatchPut& c) {
+      store.last_batch_ = std::max(store.last_batch_, c.id);
+      store.last_job_ = std::max(store.last_job_, c.reserved);
+      store.batches_[c.id] = c;
+    }
+    void operator()(const change::BatchRemove& c) { store.batches_.erase(c.id); }
+    void operator()(const change::JobsRemove& c) {
+      for (const JobId id : c.ids) {
+        store.jobs_.erase(id);
+      }
+    }
     void operator()(const change::JobPut& c) {
+      store.last_job_ = std::max(store.last_job_, c.id);
       JobRow row{c, {}};
       row.now.id = c.id;
       store.jobs_.insert_or_assign(c.id, std::move(row));
@@ -116,7 +128,20 @@ Snapshot SimStore::snapshot() const {
     result.queues.emplace_back(id, spec);
   }
   std::set<BatchId> live_batches;
+  std::map<JobId, JobState> failed;
+  for (const auto& [id, batch] : batches_) {
+    if (batch.open) {
+      result.open_batches.emplace_back(id, JobId{}, JobId{});
+    }
+  }
   for (const auto& [id, row] : jobs_) {
+    const auto open =
+        std::ranges::find(result.open_batches, row.put.batch, &Snapshot::OpenBatch::id);
+    if (open != result.open_batches.end()) {
+      open->first = open->first ? open->first : id;
+      open->last = id;
+      continue;
+    }
     if (is_terminal(row.now.state)) {
       continue;
     }
@@ -129,8 +154,11 @@ Snapshot SimStore::snapshot() const {
     live.priority = row.put.spec->priority;
     live.request = row.put.spec->request;
     for (const JobId dependency : row.put.after) {
-      if (jobs_.at(dependency).now.state != JobState::succeeded) {
+      if (const JobState now = jobs_.at(dependency).now.state; now != JobState::succeeded) {
         live.after.push_back(dependency);
+        if (is_terminal(now)) {
+          failed.emplace(dependency, now);
+        }
       }
     }
     live.retries = row.put.spec->retries;
@@ -140,9 +168,10 @@ Snapshot SimStore::snapshot() const {
     live.kill_requested = row.now.kill_requested;
     result.jobs.push_back(std::move(live));
   }
+  result.failed_dependencies.assign(failed.begin(), failed.end());
   for (const auto& [id, batch] : batches_) {
     if (live_batches.contains(id)) {
-      result.batches.push_back({id, batch.name, batch.max_concurrent});
+      result.batches.push_back({id, batch.name, batch.max_concurrent, batch.in_parts});
     }
   }
   for (const auto& [id, row] : attempts_) {
@@ -151,10 +180,10 @@ Snapshot SimStore::snapshot() const {
           {id, row.put.job, row.put.number, row.put.gpus, row.put.gpu_memory, row.boot_id});
     }
   }
-  // Nothing is ever deleted here, so the highest id present is the highest ever issued.
-  result.last_job = jobs_.empty() ? JobId{} : jobs_.rbegin()->first;
+  result.last_job = last_job_;
+  // Attempts and queues are never deleted: the highest id present is the highest ever issued.
   result.last_attempt = attempts_.empty() ? AttemptId{} : attempts_.rbegin()->first;
-  result.last_batch = batches_.empty() ? BatchId{} : batches_.rbegin()->first;
+  result.last_batch = last_batch_;
   result.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
   return result;
 }

@@ -79,6 +79,8 @@ class SimStore final : public Store {
   std::map<AttemptId, AttemptRow> attempts_;
   std::map<QueueId, QueueSpec> queues_;
   std::map<BatchId, change::BatchPut> batches_;
+  JobId last_job_;
+  BatchId last_batch_;
   std::map<std::string, std::uint64_t> resources_;
   std::map<std::pair<std::string, std::uint32_t>, change::ClientKey> keys_;
 };

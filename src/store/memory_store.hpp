@@ -68,7 +68,9 @@ class MemoryStore final : public Store {
   void apply(const change::QueuePut& put);
   void apply(const change::ResourcePut& put);
   void apply(const change::BatchPut& put);
+  void apply(const change::BatchRemove& remove);
   void apply(const change::JobPut& put);
+  void apply(const change::JobsRemove& remove);
   void apply(const change::JobUpdate& update);
   void apply(const change::AttemptPut& put);
   void apply(const change::AttemptEnd& end);
@@ -89,6 +91,7 @@ class MemoryStore final : public Store {
   std::map<std::string, std::uint64_t> resources_;
   std::map<std::pair<std::uint32_t, std::string>, change::ClientKey> keys_;
   std::vector<HistoryRow> history_;
+  std::uint64_t last_seq_ = 0;
   StateCounts counts_{};
   JobId last_job_;
   AttemptId last_attempt_;

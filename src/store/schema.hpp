@@ -20,6 +20,11 @@ inline constexpr std::uint32_t kStoreVersion = 2;
 /// Kinds of rows in `counters` besides the job states, whose numbers they must not meet.
 enum class Counter : std::uint8_t { last_job = 16, last_attempt, last_batch, last_queue };
 
+/// What `batches.open` says.
+inline constexpr std::int64_t kBatchWhole = 0;
+inline constexpr std::int64_t kBatchOpen = 1;     ///< still being submitted
+inline constexpr std::int64_t kBatchInParts = 2;  ///< was submitted in parts, and is complete
+
 /// One step of the forward migration: from version `from` to `from + 1`.
 struct Migration {
   std::uint32_t from;

@@ -60,9 +60,8 @@ Status TransactionWriter::prepare_statements() {
        "name=?2, running_max=?3"},
       {&put_resource_, "INSERT INTO resources VALUES(?1,?2) ON CONFLICT DO UPDATE SET total=?2"},
       {&put_batch_,
-       "INSERT INTO batches(id,name,owner,max_concurrent,jobs,submitted)"
-       " VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET name=?2,"
-       " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6"},
+       "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(id) DO UPDATE SET name=?2,"
+       " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6, open=?7"},
       {&put_job_,
        "INSERT INTO jobs "
        "VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10,0,0)"},
@@ -80,6 +79,13 @@ Status TransactionWriter::prepare_statements() {
        "UPDATE attempts SET ended=?2, revoked=?3, killed=?4, failure=?5, exit_code=?6, signal=?7,"
        " user_time=?8, system_time=?9, max_rss=?10, peak_memory=?11, leftover=?12,"
        " verdict_wall=?13, message=?14 WHERE id=?1 RETURNING id"},
+      {&drop_batch_, "DELETE FROM batches WHERE id=?1"},
+      {&drop_batch_counts_, "DELETE FROM counters WHERE batch=?1"},
+      {&drop_history_, "DELETE FROM history WHERE job=?1 AND job>0"},
+      {&drop_attempts_, "DELETE FROM attempts WHERE job=?1"},
+      {&drop_dependencies_, "DELETE FROM dependencies WHERE job=?1"},
+      {&drop_payload_, "DELETE FROM payloads WHERE id=?1"},
+      {&drop_job_, "DELETE FROM jobs WHERE id=?1"},
       {&put_key_, "INSERT INTO client_keys VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO NOTHING"},
       {&put_history_, "INSERT INTO history VALUES(?1,?2,?3,?4,?5,?6,?7)"},
       {&find_environment_, "SELECT id, data FROM environments WHERE hash=?1"},
@@ -140,7 +146,9 @@ Status TransactionWriter::apply(const change::ResourcePut& put) {
 
 Status TransactionWriter::apply(const change::BatchPut& put) {
   grow(Counter::last_batch, put.id.value);
-  return put_batch_.run(put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall);
+  grow(Counter::last_job, put.reserved.value);
+  return put_batch_.run(put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall,
+                        put.in_parts ? (put.open ? kBatchOpen : kBatchInParts) : kBatchWhole);
 }
 
 Status TransactionWriter::apply(const change::JobPut& put) {
@@ -157,6 +165,32 @@ Status TransactionWriter::apply(const change::JobPut& put) {
   TRY(put_payload_.run(put.id, environment, spec.payload.log, Blob{buffer_}));
   for (const JobId after : put.after) {
     TRY(put_dependency_.run(put.id, after));
+  }
+  return {};
+}
+
+Status TransactionWriter::apply(const change::BatchRemove& remove) {
+  for (std::uint64_t state = 0; state < 8; ++state) {
+    deltas_.erase(remove.id.value * 8 + state);
+  }
+  TRY(drop_batch_counts_.run(remove.id));
+  return drop_batch_.run(remove.id);
+}
+
+Status TransactionWriter::apply(const change::JobsRemove& remove) {
+  for (const JobId id : remove.ids) {
+    job_state_.bind(id);
+    TRY_ASSIGN(const bool known, job_state_.step());
+    if (!known) {
+      continue;  // removing what is gone is no mistake
+    }
+    count(job_state_.get<BatchId>(1), job_state_.get<JobState>(0), -1);
+    job_state_.reset();
+    TRY(drop_history_.run(id));
+    TRY(drop_attempts_.run(id));
+    TRY(drop_dependencies_.run(id));
+    TRY(drop_payload_.run(id));
+    TRY(drop_job_.run(id));
   }
   return {};
 }

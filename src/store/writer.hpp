@@ -35,7 +35,9 @@ class TransactionWriter {
   [[nodiscard]] Status apply(const change::QueuePut& put);
   [[nodiscard]] Status apply(const change::ResourcePut& put);
   [[nodiscard]] Status apply(const change::BatchPut& put);
+  [[nodiscard]] Status apply(const change::BatchRemove& remove);
   [[nodiscard]] Status apply(const change::JobPut& put);
+  [[nodiscard]] Status apply(const change::JobsRemove& remove);
   [[nodiscard]] Status apply(const change::JobUpdate& update);
   [[nodiscard]] Status apply(const change::AttemptPut& put);
   [[nodiscard]] Status apply(const change::AttemptEnd& end);
@@ -56,6 +58,8 @@ class TransactionWriter {
   Stmt job_state_, update_job_, put_attempt_, end_attempt_, put_key_, put_history_;
   Stmt find_environment_, put_environment_, find_boot_, put_boot_;
   Stmt add_counter_, raise_counter_;
+  Stmt drop_batch_, drop_batch_counts_;
+  Stmt drop_history_, drop_attempts_, drop_dependencies_, drop_payload_, drop_job_;
 
   // Of the transaction under way; committed_ is what the database holds.
   std::unordered_map<std::uint64_t, std::int64_t> deltas_;  ///< batch * 8 + state

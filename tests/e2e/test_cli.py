@@ -407,7 +407,7 @@ def test_mistakes_in_a_job_file_are_all_told_with_their_place(berth, tmp_path):
     berth.cli("run", good, "bad.yaml", cwd=tmp_path)
     assert berth.jobs() == [], "one wrong file, and none is submitted"
     fails(berth, "run", tmp_path / "none.yaml", code=1, says="cannot read the job file")
-    fails(berth, "run", tmp_path, code=1, says="Is a directory")
+    fails(berth, "run", tmp_path, code=1, says="is a directory; name a job file in it")
 
 
 # --- the daemon -----------------------------------------------------------------------------------
