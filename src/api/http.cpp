@@ -32,14 +32,20 @@ using Stream = beast::basic_stream<Protocol>;
 
 constexpr Millis kDrainTimeout{2'000};
 constexpr Millis kAcceptRetry{100};
+constexpr std::size_t kPiece = 256 * 1024;
+constexpr std::string_view kNdjson = "application/x-ndjson";
 
 HttpResponse plain_error(int status, std::string_view message) {
   HttpResponse response;
   response.status = status;
-  response.body =
-      encode_error({status == 503 ? ErrorCode::unavailable
-                                  : (status >= 500 ? ErrorCode::io : ErrorCode::invalid),
-                    std::string(message)});
+  response.body = encode_error({status == 503   ? ErrorCode::unavailable
+                                : status == 429 ? ErrorCode::busy
+                                : status >= 500 ? ErrorCode::io
+                                                : ErrorCode::invalid,
+                                std::string(message)});
+  if (status == 429) {
+    response.headers.emplace_back("Retry-After", "1");
+  }
   return response;
 }
 
@@ -74,12 +80,14 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void read_request() {
     idle_ = true;
-    parser_.emplace();
-    parser_->header_limit(shared_->limits.header_bytes);
-    parser_->body_limit(shared_->limits.body_bytes);
+    parser_.reset();
+    stream_parser_.reset();
+    header_parser_.emplace();
+    header_parser_->header_limit(shared_->limits.header_bytes);
+    header_parser_->body_limit(boost::none);  // that of the kind of body decides
     stream_.expires_after(shared_->limits.header_timeout);
     http::async_read_header(
-        stream_, buffer_, *parser_,
+        stream_, buffer_, *header_parser_,
         [self = shared_from_this()](error_code error, std::size_t) { self->have_header(error); });
   }
 
@@ -109,7 +117,18 @@ class Session : public std::enable_shared_from_this<Session> {
     if (error) {
       return failed(error);
     }
-    if (lower(parser_->get()[http::field::expect]) == "100-continue") {
+    const auto& header = header_parser_->get();
+    const bool wants_continue = lower(header[http::field::expect]) == "100-continue";
+    const std::string type = lower(header[http::field::content_type]);
+    if (type.substr(0, type.find(';')) == kNdjson) {
+      stream_parser_.emplace(std::move(*header_parser_));
+      stream_parser_->body_limit(shared_->limits.stream_bytes);
+    } else {
+      parser_.emplace(std::move(*header_parser_));
+      parser_->body_limit(shared_->limits.body_bytes);
+    }
+    header_parser_.reset();
+    if (wants_continue) {
       continue_.emplace(http::status::continue_, 11);
       stream_.expires_after(shared_->limits.write_timeout);
       http::async_write(stream_, *continue_,
@@ -122,6 +141,9 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void read_body() {
+    if (stream_parser_) {
+      return handle();
+    }
     stream_.expires_after(shared_->limits.body_timeout);
     http::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](error_code error, std::size_t) {
@@ -145,9 +167,35 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void handle() {
-    auto message = parser_->release();
-    keep_alive_ = message.keep_alive();
-    auto target = parse_target(message.target());
+    if (stream_parser_) {
+      // What is left of the body when the answer is ready stays unread: such a connection ends.
+      keep_alive_ = false;
+      answer(describe(stream_parser_->get()), stream_parser_->get().target());
+    } else {
+      auto message = parser_->release();
+      keep_alive_ = message.keep_alive();
+      HttpRequest request_of_message = describe(message);
+      request_of_message.body = std::move(message.body());
+      answer(std::move(request_of_message), message.target());
+    }
+  }
+
+  template <class Message>
+  HttpRequest describe(const Message& message) const {
+    HttpRequest request;
+    request.method = message.method_string();
+    request.peer_uid = peer_.uid;
+    request.peer_pid = static_cast<std::uint32_t>(peer_.pid);
+    for (const auto& field : message) {
+      std::string& value = request.headers[lower(field.name_string())];
+      value += value.empty() ? "" : ", ";
+      value += field.value();
+    }
+    return request;
+  }
+
+  void answer(HttpRequest request, std::string_view target_text) {
+    auto target = parse_target(target_text);
     waiting_ = true;
     ++request_;
     if (shared_->stopping) {
@@ -156,18 +204,11 @@ class Session : public std::enable_shared_from_this<Session> {
     if (!target) {
       return respond(request_, plain_error(400, "malformed request target"));
     }
-    HttpRequest request;
-    request.method = message.method_string();
     request.path = std::move(target->path);
     request.query = std::move(target->query);
-    request.peer_uid = peer_.uid;
-    request.peer_pid = static_cast<std::uint32_t>(peer_.pid);
-    for (const auto& field : message) {
-      std::string& value = request.headers[lower(field.name_string())];
-      value += value.empty() ? "" : ", ";
-      value += field.value();
+    if (stream_parser_) {
+      request.stream = std::make_shared<NdjsonStream>(weak_from_this(), request_);
     }
-    request.body = std::move(message.body());
     stream_.expires_never();
     const Respond respond_once = make_respond();  // outlives an exception
     try {
@@ -175,9 +216,60 @@ class Session : public std::enable_shared_from_this<Session> {
     } catch (const std::exception& error) {
       respond(request_, plain_error(500, fmt::format("internal error: {}", error.what())));
     }
-    if (waiting_) {
+    if (waiting_ && !stream_parser_) {
       watch_peer();
     }
+  }
+
+  /// The body of request `request_`, for as long as it is unanswered.
+  class NdjsonStream final : public BodyStream {
+   public:
+    NdjsonStream(std::weak_ptr<Session> session, std::uint64_t request)
+        : session_(std::move(session)), request_(request) {}
+    void read(std::function<void(Result<std::string>)> then) override {
+      const auto session = session_.lock();
+      if (!session || session->request_ != request_ || !session->waiting_) {
+        then(fail(ErrorCode::unavailable, "the client has gone"));
+        return;
+      }
+      session->read_piece(std::move(then));
+    }
+
+   private:
+    std::weak_ptr<Session> session_;
+    std::uint64_t request_;
+  };
+
+  void read_piece(std::function<void(Result<std::string>)> then) {
+    if (stream_parser_->is_done()) {
+      then(std::string());
+      return;
+    }
+    piece_.resize(kPiece);
+    auto& body = stream_parser_->get().body();
+    body.data = piece_.data();
+    body.size = piece_.size();
+    body.more = true;
+    stream_.expires_after(shared_->limits.body_timeout);
+    http::async_read(stream_, buffer_, *stream_parser_,
+                     [self = shared_from_this(), then = std::move(then)](
+                         error_code error, std::size_t) { self->have_piece(error, then); });
+  }
+
+  void have_piece(error_code error, const std::function<void(Result<std::string>)>& then) {
+    stream_.expires_never();
+    if (error && error != http::error::need_buffer) {
+      then(fail(ErrorCode::invalid, error == http::error::body_limit
+                                        ? fmt::format("a stream may have {} GiB at most",
+                                                      shared_->limits.stream_bytes >> 30)
+                                        : "the stream ended early: " + error.message()));
+      if (waiting_) {
+        close();
+      }
+      return;
+    }
+    piece_.resize(piece_.size() - stream_parser_->get().body().size);
+    then(std::exchange(piece_, {}));
   }
 
   Respond make_respond() {
@@ -264,7 +356,11 @@ class Session : public std::enable_shared_from_this<Session> {
   Stream stream_;
   ucred peer_;
   beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::empty_body>> header_parser_;
+  // Of these two the one that fits the content.
   std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::request_parser<http::buffer_body>> stream_parser_;
+  std::string piece_;
   std::optional<http::response<http::string_body>> answer_;
   std::optional<http::response<http::empty_body>> continue_;
   std::uint64_t request_ = 0;
@@ -312,7 +408,7 @@ struct HttpServer::Impl : std::enable_shared_from_this<HttpServer::Impl> {
     auto session = std::make_shared<Session>(shared, std::move(socket), peer);
     shared->sessions.emplace(session.get(), session);
     if (shared->sessions.size() > shared->limits.connections) {
-      session->refuse(plain_error(503, "too many connections; try again in a moment"));
+      session->refuse(plain_error(429, "too many connections; try again in a moment"));
     } else {
       session->read_request();
     }
@@ -370,6 +466,20 @@ struct HttpClient::Impl {
   asio::io_context io;
   Stream stream{io};
   beast::flat_buffer buffer;
+
+  HttpResponse take(http::response<http::string_body> answer) {
+    HttpResponse response;
+    response.status = static_cast<int>(answer.result_int());
+    response.content_type = answer[http::field::content_type];
+    for (const auto& field : answer) {
+      response.headers.emplace_back(lower(field.name_string()), field.value());
+    }
+    if (!answer.keep_alive()) {
+      stream.close();
+    }
+    response.body = std::move(answer.body());
+    return response;
+  }
 };
 
 Result<HttpClient> HttpClient::connect(const std::string& socket_path) {
@@ -421,18 +531,68 @@ Result<HttpResponse> HttpClient::request(const std::string& method, const std::s
                     ? fmt::format("the daemon did not answer {} {} in time", method, target)
                     : "lost the connection to the daemon: " + read_error.message());
   }
-  auto answer = parser.release();
-  HttpResponse response;
-  response.status = static_cast<int>(answer.result_int());
-  response.content_type = answer[http::field::content_type];
-  for (const auto& field : answer) {
-    response.headers.emplace_back(lower(field.name_string()), field.value());
-  }
-  if (!answer.keep_alive()) {
+  return impl_->take(parser.release());
+}
+
+Result<HttpResponse> HttpClient::stream(const std::string& method, const std::string& target,
+                                        const std::function<std::string()>& next, Millis timeout) {
+  http::request<http::buffer_body> message(http::string_to_verb(method), target, 11);
+  message.set(http::field::host, "berth");
+  message.set(http::field::user_agent, "berth/" BERTH_VERSION);
+  message.set(http::field::content_type, std::string(kNdjson));
+  message.chunked(true);
+  message.body().data = nullptr;
+  message.body().size = 0;
+  message.body().more = true;
+  http::request_serializer<http::buffer_body> serializer(message);
+
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(boost::none);
+  parser.header_limit(64 * 1024);
+  error_code read_error = asio::error::would_block;
+  bool answered = false;
+  bool timed_out = false;
+  impl_->stream.expires_never();
+  asio::steady_timer patience(impl_->io);
+  const auto wait_again = [&] {
+    patience.expires_after(timeout);
+    patience.async_wait([&](error_code cancelled) {
+      if (!cancelled) {
+        timed_out = true;
+        impl_->stream.cancel();
+      }
+    });
+  };
+  std::string piece;
+  std::function<void()> write_on = [&] {
+    piece = next();
+    message.body().data = piece.empty() ? nullptr : piece.data();
+    message.body().size = piece.size();
+    message.body().more = !piece.empty();
+    wait_again();
+    http::async_write(impl_->stream, serializer, [&](error_code error, std::size_t) {
+      // On any other error the answer, if one comes, says more.
+      if (!answered && error == http::error::need_buffer) {
+        write_on();
+      }
+    });
+  };
+  http::async_read(impl_->stream, impl_->buffer, parser, [&](error_code error, std::size_t) {
+    answered = true;
+    read_error = error;
+    patience.cancel();
+    impl_->stream.cancel();
+  });
+  write_on();
+  impl_->io.restart();
+  impl_->io.run();
+  if (read_error) {
     impl_->stream.close();
+    return fail(ErrorCode::unavailable,
+                timed_out ? fmt::format("the daemon did not answer {} {} in time", method, target)
+                          : "lost the connection to the daemon: " + read_error.message());
   }
-  response.body = std::move(answer.body());
-  return response;
+  return impl_->take(parser.release());
 }
 
 }  // namespace berth

@@ -22,11 +22,22 @@ class io_context;
 
 namespace berth {
 
+/// A body that is handed out as it arrives.
+class BodyStream {
+ public:
+  virtual ~BodyStream() = default;
+  /// Calls back once, on the io thread, with the next piece; an empty one is the end. An error
+  /// means that the rest will never come. One read at a time.
+  virtual void read(std::function<void(Result<std::string>)> then) = 0;
+};
+
 struct HttpRequest {
   std::string method;
   std::string path;                          ///< percent-decoded
   std::map<std::string, std::string> query;  ///< percent-decoded; of repeated names the last
   std::string body;
+  /// Instead of `body` if the content is NDJSON, which may be longer than a body may.
+  std::shared_ptr<BodyStream> stream;
   std::uint32_t peer_uid = 0;  ///< as the kernel reports it
   std::uint32_t peer_pid = 0;
   std::map<std::string, std::string> headers;  ///< names in lower case
@@ -47,6 +58,7 @@ using HttpHandler = std::function<void(HttpRequest, Respond)>;
 struct HttpLimits {
   std::uint32_t header_bytes = 16 * 1024;
   std::uint64_t body_bytes = 64ull * 1024 * 1024;
+  std::uint64_t stream_bytes = 16ull * 1024 * 1024 * 1024;
   std::size_t connections = 512;
   Millis header_timeout{30'000};  ///< also how long an idle connection is kept
   Millis body_timeout{120'000};
@@ -91,6 +103,12 @@ class HttpClient {
   /// is then unknown and the client of no further use. An answer of any status is a value.
   Result<HttpResponse> request(const std::string& method, const std::string& target,
                                std::string body = {}, Millis timeout = Millis(30'000));
+
+  /// The same with a body of NDJSON that `next` makes piece by piece; an empty piece ends it. The
+  /// timeout counts from the last piece on, and for each piece.
+  Result<HttpResponse> stream(const std::string& method, const std::string& target,
+                              const std::function<std::string()>& next,
+                              Millis timeout = Millis(120'000));
 
  private:
   struct Impl;

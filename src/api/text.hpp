@@ -1,18 +1,13 @@
 #pragma once
-// Bytes and text: UTF-8 and base64.
+// Bytes and text: base64, and UTF-8 from base.
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace berth {
+#include "base/utf8.hpp"
 
-/// Whether `text` is well-formed UTF-8.
-[[nodiscard]] bool is_utf8(std::string_view text);
-/// `text` with every malformed byte replaced by U+FFFD.
-[[nodiscard]] std::string to_utf8(std::string_view text);
-/// The length of the well-formed sequence that `text` begins with; 0: none.
-[[nodiscard]] std::size_t utf8_length(std::string_view text);
+namespace berth {
 
 [[nodiscard]] std::string base64_encode(std::string_view bytes);
 /// Strict: padded, no white space. None when malformed.

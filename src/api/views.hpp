@@ -162,6 +162,14 @@ struct StatusView {
     bool simulated = false;
     friend bool operator==(const Probe&, const Probe&) = default;
   } probe;
+  /// How long the daemon's loop was held; see docs/performance.md.
+  struct LoopTimes {
+    std::uint64_t tasks = 0;
+    std::uint64_t over_limit = 0;       ///< held it for more than 5 ms of processor time
+    std::uint64_t longest_us = 0;       ///< processor time
+    std::uint64_t longest_wall_us = 0;  ///< with whatever else the machine did meanwhile
+    friend bool operator==(const LoopTimes&, const LoopTimes&) = default;
+  } loop;
   struct Space {
     bool low = false;
     std::string detail;

@@ -26,6 +26,22 @@ namespace berth {
 /// `owner` is left 0: only the socket knows it.
 [[nodiscard]] Result<event::Submit> decode_submit(std::string_view body);
 
+/// A submission as NDJSON, for any number of jobs: a first line with what they share and how many
+/// there are, then a line for each. Here a job may only follow jobs of earlier lines.
+struct StreamHead {
+  event::SubmitBegin begin;  ///< `owner` is left 0
+  std::shared_ptr<const Environment> environment;
+  std::uint32_t umask = 022;
+  std::int32_t nice = 0;
+};
+/// Both without the newline.
+[[nodiscard]] std::string encode_stream_head(const event::Submit& submit);
+[[nodiscard]] std::string encode_stream_job(const JobSpec& job);
+[[nodiscard]] Result<StreamHead> decode_stream_head(std::string_view line);
+/// `index`: how many jobs came before; errors name the line.
+[[nodiscard]] Result<JobSpec> decode_stream_job(std::string_view line, const StreamHead& head,
+                                                std::uint64_t index);
+
 struct KillRequest {
   bool all = false;  ///< every job that has not ended
   std::vector<std::uint64_t> ids;
@@ -71,6 +87,7 @@ struct JobQuery {
   std::uint64_t after = 0;  ///< cursor: the last id of the page before; 0: from the start
   std::uint32_t limit = 1000;
   bool descending = false;
+  std::optional<Millis> since;  ///< wall time: jobs that have not ended, or ended at or after it
 
   friend bool operator==(const JobQuery&, const JobQuery&) = default;
 };

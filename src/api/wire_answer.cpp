@@ -157,6 +157,14 @@ void describe(A& a, wire::Ref<A, StatusView::Space> space) {
 }
 
 template <class A>
+void describe(A& a, wire::Ref<A, StatusView::LoopTimes> loop) {
+  a.field("tasks", loop.tasks);
+  a.field("over_5ms", loop.over_limit);
+  a.field("longest_us", loop.longest_us);
+  a.field("longest_wall_us", loop.longest_wall_us);
+}
+
+template <class A>
 void describe(A& a, wire::Ref<A, StatusView> status) {
   a.need("version", status.version);
   a.field("pid", status.pid);
@@ -182,6 +190,7 @@ void describe(A& a, wire::Ref<A, StatusView> status) {
   }
   a.field("gpus", status.gpus);
   a.field("probe", status.probe);
+  a.field("loop", status.loop);
   a.field("space", status.space);
 }
 
@@ -280,10 +289,15 @@ std::string write_array(const std::vector<T>& values) {
 }
 
 constexpr std::pair<ErrorCode, std::string_view> kCodes[] = {
-    {ErrorCode::invalid, "invalid"},   {ErrorCode::not_found, "not_found"},
-    {ErrorCode::conflict, "conflict"}, {ErrorCode::refused, "refused"},
-    {ErrorCode::no_space, "no_space"}, {ErrorCode::unavailable, "unavailable"},
-    {ErrorCode::corrupt, "corrupt"},   {ErrorCode::io, "io"},
+    {ErrorCode::invalid, "invalid"},
+    {ErrorCode::not_found, "not_found"},
+    {ErrorCode::conflict, "conflict"},
+    {ErrorCode::refused, "refused"},
+    {ErrorCode::no_space, "no_space"},
+    {ErrorCode::unavailable, "unavailable"},
+    {ErrorCode::busy, "busy"},
+    {ErrorCode::corrupt, "corrupt"},
+    {ErrorCode::io, "io"},
 };
 
 }  // namespace
@@ -374,6 +388,8 @@ int http_status(ErrorCode code) {
       return 404;
     case ErrorCode::conflict:
       return 409;
+    case ErrorCode::busy:
+      return 429;
     case ErrorCode::unavailable:
       return 503;
     case ErrorCode::no_space:
@@ -389,6 +405,9 @@ HttpResponse error_response(const Error& error) {
   HttpResponse response;
   response.status = http_status(error.code);
   response.body = encode_error(error);
+  if (error.code == ErrorCode::busy) {
+    response.headers.emplace_back("Retry-After", "1");
+  }
   return response;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Millis kTimeMax = std::chrono::hours(24 * 3660);
 constexpr std::size_t kNameMax = 1024;
+constexpr std::uint64_t kStreamJobsMax = 100'000'000;
 
 bool in_time_range(Millis time) {
   return time >= Millis(0) && time <= kTimeMax;
@@ -123,8 +124,9 @@ void describe(A& a, wire::Ref<A, JobSpec> job) {
 
 namespace {
 
-template <class A>
-void describe(A& a, wire::Ref<A, SubmitBody> body) {
+/// What a submission in one body and one in many lines have in common: all but the jobs.
+template <class A, class Body>
+void describe_shared(A& a, Body& body) {
   auto& submit = body.submit;
   a.unless("key", submit.client_key, {});
   BatchPart batch{submit.batch_name, submit.batch_max_concurrent};
@@ -138,12 +140,34 @@ void describe(A& a, wire::Ref<A, SubmitBody> body) {
   a.bytes_list("environment", body.environment);
   a.field("umask", body.umask);
   a.field("nice", body.nice);
-  a.need("jobs", submit.jobs);
   a.check(submit.client_key.size() <= 128, "key", "is longer than 128 bytes");
   a.check(body.umask <= 0777, "umask", "must be 0 to 511 (octal 777)");
   a.check(body.nice >= -20 && body.nice <= 19, "nice", "must be -20 to 19");
-  a.check(!submit.jobs.empty(), "jobs", "there must be at least one");
   check_environment(a, body.environment, "environment");
+}
+
+/// The first line of a stream.
+struct HeadBody {
+  event::SubmitBegin submit;
+  Environment environment;
+  std::uint32_t umask = 022;
+  std::int32_t nice = 0;
+};
+
+template <class A>
+void describe(A& a, wire::Ref<A, HeadBody> body) {
+  describe_shared(a, body);
+  a.need("jobs", body.submit.count);
+  a.check(body.submit.count > 0, "jobs", "there must be at least one");
+  a.check(body.submit.count <= kStreamJobsMax, "jobs", "more than 100 million at once");
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, SubmitBody> body) {
+  auto& submit = body.submit;
+  describe_shared(a, body);
+  a.need("jobs", submit.jobs);
+  a.check(!submit.jobs.empty(), "jobs", "there must be at least one");
   if constexpr (!A::kWriting) {
     for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
       for (const std::uint32_t index : submit.jobs[i].after_index) {
@@ -188,6 +212,59 @@ Result<event::Submit> decode_submit(std::string_view text) {
     job.payload.nice = body.nice;
   }
   return std::move(body.submit);
+}
+
+std::string encode_stream_head(const event::Submit& submit) {
+  HeadBody body;
+  body.submit.client_key = submit.client_key;
+  body.submit.batch_name = submit.batch_name;
+  body.submit.batch_max_concurrent = submit.batch_max_concurrent;
+  body.submit.queues = submit.queues;
+  body.submit.resources = submit.resources;
+  body.submit.count = submit.jobs.size();
+  if (!submit.jobs.empty()) {
+    const Payload& first = submit.jobs.front().payload;
+    body.environment = first.environment ? *first.environment : Environment{};
+    body.umask = first.umask;
+    body.nice = first.nice;
+  }
+  return wire::json::serialize(wire::Writer::object(body));
+}
+
+std::string encode_stream_job(const JobSpec& job) {
+  return wire::json::serialize(wire::Writer::object(job));
+}
+
+Result<StreamHead> decode_stream_head(std::string_view line) {
+  auto body = wire::read<HeadBody>(line, wire::Unknown::error);
+  if (!body) {
+    return fail(body.error().code, "line 1: " + body.error().message);
+  }
+  StreamHead head;
+  head.begin = std::move(body->submit);
+  head.environment = std::make_shared<const Environment>(std::move(body->environment));
+  head.umask = body->umask;
+  head.nice = body->nice;
+  return head;
+}
+
+Result<JobSpec> decode_stream_job(std::string_view line, const StreamHead& head,
+                                  std::uint64_t index) {
+  auto job = wire::read<JobSpec>(line, wire::Unknown::error);
+  if (!job) {
+    return fail(job.error().code, fmt::format("line {}: {}", index + 2, job.error().message));
+  }
+  for (const std::uint32_t position : job->after_index) {
+    if (position >= index) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("line {}: after_index {} is not an earlier job of this stream",
+                              index + 2, position));
+    }
+  }
+  job->payload.environment = head.environment;
+  job->payload.umask = head.umask;
+  job->payload.nice = head.nice;
+  return job;
 }
 
 std::string encode_kill(const KillRequest& request) {
@@ -235,6 +312,15 @@ class QueryReader {
     number<std::uint64_t>(name, count, static_cast<std::uint64_t>(kTimeMax.count()));
     // More than the server is willing to wait is not an error: the client asks again.
     out = std::min(Millis(count), kLongPollMax);
+  }
+
+  void wall_time(const std::string& name, std::optional<Millis>& out) {
+    if (!rest_.contains(name)) {
+      return;
+    }
+    std::uint64_t count = 0;
+    number<std::uint64_t>(name, count, static_cast<std::uint64_t>(Millis::max().count()));
+    out = Millis(count);
   }
 
   void failed(const std::string& name, const std::string& what) {
@@ -301,6 +387,9 @@ std::string job_query_target(const JobQuery& query) {
   if (query.ids) {
     target.add("ids", query.ids->to_string());
   }
+  if (query.since) {
+    target.add("since", std::to_string(query.since->count()));
+  }
   target.add_unless<std::uint64_t>("after", query.after, 0);
   target.add_unless<std::uint32_t>("limit", query.limit, JobQuery().limit);
   if (query.descending) {
@@ -333,6 +422,7 @@ Result<JobQuery> parse_job_query(const Query& query) {
     auto parsed = IdSet::parse(*ids);
     parsed ? void(out.ids = std::move(*parsed)) : in.failed("ids", parsed.error().message);
   }
+  in.wall_time("since", out.since);
   in.number("after", out.after);
   in.number("limit", out.limit, kPageLimitMax);
   if (out.limit == 0) {

@@ -15,6 +15,7 @@ enum class ErrorCode {
   refused,      ///< allowed in principle, not now or not for this caller
   no_space,     ///< the disk is full
   unavailable,  ///< somebody else is not answering; trying again may help
+  busy,         ///< too much at once; the same again in a moment
   corrupt,      ///< stored data is damaged or not ours
   io,           ///< the operating system said no
 };
@@ -25,7 +26,7 @@ struct Error {
 
   /// Whether doing the same thing again later can succeed without anybody changing anything.
   [[nodiscard]] bool retryable() const {
-    return code == ErrorCode::unavailable || code == ErrorCode::no_space;
+    return code == ErrorCode::unavailable || code == ErrorCode::no_space || code == ErrorCode::busy;
   }
 };
 

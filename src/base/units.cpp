@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSizeForms = "write for example 8GiB, 8000MB, 1.5G or 1024 (bytes)";
 constexpr std::string_view kDurationForms =
-    "write for example 90s, 15m, 2h30m, 1.5h, 2 days, 01:30:00 or 90 (seconds)";
+    "write for example 90s, 15m, 2h30m, 1.5h, 2 days, 01:30:00, 1-12:00:00 or 90 (seconds)";
 
 struct Unit {
   std::string_view name;  // lower case
@@ -25,18 +25,23 @@ constexpr auto kSizeUnits = std::to_array<Unit>({
     {"byte", 1},
     {"bytes", 1},
     {"k", kKiB},
+    {"ki", kKiB},
     {"kib", kKiB},
     {"kb", kThousand},
     {"m", kMiB},
+    {"mi", kMiB},
     {"mib", kMiB},
     {"mb", kThousand* kThousand},
     {"g", kGiB},
+    {"gi", kGiB},
     {"gib", kGiB},
     {"gb", kThousand* kThousand* kThousand},
     {"t", kTiB},
+    {"ti", kTiB},
     {"tib", kTiB},
     {"tb", kThousand* kThousand* kThousand* kThousand},
     {"p", 1024 * kTiB},
+    {"pi", 1024 * kTiB},
     {"pib", 1024 * kTiB},
     {"pb", kThousand* kThousand* kThousand* kThousand* kThousand},
 });
@@ -169,26 +174,99 @@ std::unexpected<Error> bad_duration(std::string_view text, std::string_view why)
 
 constexpr auto kMaxMillis = static_cast<std::uint64_t>(std::numeric_limits<Millis::rep>::max());
 
-/// "HH:MM:SS", hours as large as they like.
-Result<Millis> parse_clock(std::string_view text, std::string_view rest) {
-  const auto hours = take_while(rest, is_digit);
-  const bool shaped = !hours.empty() && rest.size() == 6 && rest[0] == ':' && is_digit(rest[1]) &&
-                      is_digit(rest[2]) && rest[3] == ':' && is_digit(rest[4]) && is_digit(rest[5]);
-  if (!shaped) {
-    return bad_duration(text, "a time with colons has the form HH:MM:SS");
+/// Adds up the parts of a duration; false when it does not fit.
+class Total {
+ public:
+  [[nodiscard]] bool add(const Number& number, std::uint64_t factor) {
+    const auto part = multiply(number, factor, kMaxMillis - millis_);
+    millis_ += part.value_or(0);
+    return part.has_value();
   }
-  const auto two_digits = [&](std::size_t at) {
-    return static_cast<unsigned>((rest[at] - '0') * 10 + (rest[at + 1] - '0'));
-  };
-  if (two_digits(1) > 59 || two_digits(4) > 59) {
+  [[nodiscard]] Millis value() const { return Millis(static_cast<Millis::rep>(millis_)); }
+
+ private:
+  std::uint64_t millis_ = 0;
+};
+
+/// Takes ":59" off the front; nullopt when it is not there.
+std::optional<Number> take_colon_pair(std::string_view& rest) {
+  if (rest.size() < 3 || rest[0] != ':' || !is_digit(rest[1]) || !is_digit(rest[2])) {
+    return std::nullopt;
+  }
+  const Number number{rest.substr(1, 2), {}};
+  rest.remove_prefix(3);
+  return number;
+}
+
+/// "HH:MM:SS", hours as large as they like, and Slurm's "D-HH", "D-HH:MM", "D-HH:MM:SS". Without
+/// days two parts are refused: to some MM:SS is minutes, to others hours.
+Result<Millis> parse_clock(std::string_view text, std::string_view rest) {
+  Total total;
+  const auto first = take_while(rest, is_digit);
+  const bool has_days = rest.starts_with('-');
+  auto hours = first;
+  if (has_days) {
+    rest.remove_prefix(1);
+    hours = take_while(rest, is_digit);
+  }
+  const auto minutes = take_colon_pair(rest);
+  const auto seconds = minutes ? take_colon_pair(rest) : std::nullopt;
+  if (first.empty() || hours.empty() || !rest.empty() || (!has_days && !seconds)) {
+    return bad_duration(text,
+                        "a time with colons has the form HH:MM:SS, with days D-HH:MM:SS or D-HH");
+  }
+  if (has_days && (hours.size() > 2 || (hours.size() == 2 && hours > "23"))) {
+    return bad_duration(text, "behind days, hours go up to 23");
+  }
+  if ((minutes && minutes->whole > "59") || (seconds && seconds->whole > "59")) {
     return bad_duration(text, "minutes and seconds go up to 59");
   }
-  const auto below_hour = two_digits(1) * kMinute + two_digits(4) * kSecond;
-  const auto millis = multiply({hours, {}}, kHour, kMaxMillis - below_hour);
-  if (!millis) {
+  if (!total.add({has_days ? first : "0", {}}, kDay) || !total.add({hours, {}}, kHour) ||
+      !total.add(minutes.value_or(Number{}), kMinute) ||
+      !total.add(seconds.value_or(Number{}), kSecond)) {
     return bad_duration(text, "too long");
   }
-  return Millis(static_cast<Millis::rep>(*millis + below_hour));
+  return total.value();
+}
+
+/// ISO 8601: "PT2H30M", "P1DT12H", "P2W". Years and months have no fixed length.
+Result<Millis> parse_iso(std::string_view text, std::string_view rest) {
+  constexpr std::string_view kForm = "ISO 8601 durations look like PT2H30M, P1DT12H or P2W";
+  rest.remove_prefix(1);
+  Total total;
+  std::uint64_t previous = std::numeric_limits<std::uint64_t>::max();
+  bool in_time = false;
+  bool any = false;
+  while (!rest.empty()) {
+    if (!in_time && to_lower(rest.front()) == 't') {
+      in_time = true;
+      any = false;  // "P1DT" is not complete
+      rest.remove_prefix(1);
+      continue;
+    }
+    const auto number = take_number(rest);
+    if (!number || rest.empty()) {
+      return bad_duration(text, kForm);
+    }
+    const char letter = to_lower(rest.front());
+    rest.remove_prefix(1);
+    if (letter == 'y' || (letter == 'm' && !in_time)) {
+      return bad_duration(text, "years and months have no fixed length");
+    }
+    const std::string_view letters = in_time ? "hms" : "wd";
+    const auto* unit = letters.find(letter) == std::string_view::npos
+                           ? nullptr
+                           : find_unit(kDurationUnits, {&letter, 1});
+    if (unit == nullptr || unit->factor >= previous) {
+      return bad_duration(text, kForm);
+    }
+    previous = unit->factor;
+    any = true;
+    if (!total.add(*number, unit->factor)) {
+      return bad_duration(text, "too long");
+    }
+  }
+  return any ? Result<Millis>(total.value()) : bad_duration(text, kForm);
 }
 
 }  // namespace
@@ -228,10 +306,13 @@ Result<Millis> parse_duration(std::string_view text) {
   if (rest.front() == '-') {
     return bad_duration(text, "it is negative");
   }
-  if (rest.find(':') != std::string_view::npos) {
+  if (rest.find_first_of(":-") != std::string_view::npos) {
     return parse_clock(text, rest);
   }
-  std::uint64_t total = 0;
+  if (to_lower(rest.front()) == 'p') {
+    return parse_iso(text, rest);
+  }
+  Total total;
   std::uint64_t previous = std::numeric_limits<std::uint64_t>::max();
   for (bool first = true; !rest.empty(); first = false) {
     const auto number = take_number(rest);
@@ -252,14 +333,12 @@ Result<Millis> parse_duration(std::string_view text) {
       return bad_duration(text, "units go from large to small, each once");
     }
     previous = unit->factor;
-    const auto part = multiply(*number, unit->factor, kMaxMillis - total);
-    if (!part) {
+    if (!total.add(*number, unit->factor)) {
       return bad_duration(text, "too long");
     }
-    total += *part;
     rest = trim(rest);
   }
-  return Millis(static_cast<Millis::rep>(total));
+  return total.value();
 }
 
 std::string format_size(Bytes bytes) {

@@ -34,17 +34,13 @@ Outcome run_add(AddOptions options) {
   if (!is_utf8(job.name) || !is_utf8(job.queue)) {
     return fail(ErrorCode::invalid, "--name and --queue must be valid UTF-8");
   }
-  bool own_devices = sets_visible_devices(command);
-  for (const std::string& entry : job.payload.extra_env) {
-    own_devices = own_devices || entry.starts_with("CUDA_VISIBLE_DEVICES=");
-  }
-  if (own_devices && job.request.gpus.max > 0) {
-    warn(
-        "warning: the command sets CUDA_VISIBLE_DEVICES itself, so it may use other GPUs than "
-        "those "
-        "it is given; leave it out, or add --gpus 0");
-  }
   job.payload.commands = {std::move(command)};
+  if (chooses_own_gpus(job)) {
+    warn(fmt::format(
+        "warning: {} sets CUDA_VISIBLE_DEVICES itself, so it may use other GPUs than "
+        "those it is given; leave it out, or add --gpus 0",
+        job.name.empty() ? "the command" : fmt::format("job '{}'", printable(job.name))));
+  }
   // Where we are matters only to paths that depend on it; it may have been removed.
   std::string here;
   if (!options.cwd.starts_with('/') || !(options.log.empty() || options.log.starts_with('/'))) {

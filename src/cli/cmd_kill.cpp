@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/last_job.hpp"
 
 namespace berth::cli {
 namespace {
@@ -62,6 +63,9 @@ Outcome run_wait(const WaitOptions& options) {
   IdSet ids;
   if (options.ids) {
     ids = *options.ids;
+  } else if (!options.all) {
+    TRY_ASSIGN(const JobView last, last_job(daemon));
+    ids.add(last.id);
   } else {
     JobQuery query;
     query.states = kLive;

@@ -1,152 +1,304 @@
-// berth log: what a job has written. The file is read here, with the user's own rights, not by the
-// daemon.
+// berth log: what jobs have written.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
+#include <boost/json.hpp>
 #include <cstdio>
+#include <memory>
 
-#include "base/fd.hpp"
+#include "api/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/last_job.hpp"
+#include "cli/log_stream.hpp"
+#include "cli/pager.hpp"
 
 namespace berth::cli {
 namespace {
 
 constexpr int kPollMs = 200;
-constexpr int kPollsPerLook = 3;  ///< the daemon is asked less often than the file
+constexpr int kPollsPerLook = 3;  ///< the daemon is asked less often than the files
+constexpr std::size_t kFollowMax = 200;
+constexpr std::size_t kPrefixMax = 24;
 
-/// Copies what is left of the file to standard output.
-Status copy(int fd, const std::string& path) {
-  std::array<char, 64 * 1024> buffer{};
-  while (true) {
-    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
-    if (size == 0) {
-      std::fflush(stdout);
-      return {};
+std::string detail_target(std::uint64_t id) {
+  return fmt::format("/api/jobs/{}", id);
+}
+
+std::unexpected<Error> no_such_attempt(std::uint64_t id, std::uint32_t number, std::size_t had) {
+  return fail(ErrorCode::not_found,
+              fmt::format("job {} has no attempt {}; it has had {}", id, number, had));
+}
+
+/// The jobs whose logs are wanted. Ids that were named one by one must be there.
+Result<std::vector<JobView>> chosen(Daemon& daemon, const LogOptions& options) {
+  if (!options.ids) {
+    TRY_ASSIGN(JobView last, last_job(daemon));
+    return std::vector{std::move(last)};
+  }
+  std::vector<JobView> jobs;
+  for (IdSet& part : in_parts(*options.ids)) {
+    JobQuery query;
+    query.ids = std::move(part);
+    TRY_ASSIGN(auto some, daemon.jobs(query));
+    std::ranges::move(some, std::back_inserter(jobs));
+  }
+  for (const auto& [first, last] : options.ids->ranges()) {
+    if (first == last && std::ranges::find(jobs, first, &JobView::id) == jobs.end()) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("there is no job {}; berth ls --all lists them", first));
     }
-    if (size < 0) {
-      if (errno == EINTR) {
+  }
+  if (jobs.empty()) {
+    return fail(ErrorCode::not_found, fmt::format("there are no jobs {}; berth ls --all lists them",
+                                                  options.ids->to_string()));
+  }
+  return jobs;
+}
+
+/// "train-3 | ", the same width for all, each job in a colour of its own.
+std::vector<std::string> prefixes(const std::vector<JobView>& jobs, const Screen& screen) {
+  constexpr std::array kColors{36, 33, 35, 32, 34, 96, 93, 95, 92, 94};
+  std::vector<std::string> names;
+  std::size_t width = 0;
+  for (const JobView& job : jobs) {
+    std::string name = job.name.empty() ? fmt::format("{}", job.id) : printable(job.name);
+    // Two jobs of one name are told apart by their ids.
+    if (std::ranges::count(jobs, job.name, &JobView::name) > 1 && !job.name.empty()) {
+      name = fmt::format("{} {}", job.id, name);
+    }
+    names.push_back(shorten(name, kPrefixMax));
+    width = std::max(width, display_width(names.back()));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] += std::string(width - display_width(names[i]), ' ') + " |";
+    if (screen.color) {
+      names[i] = fmt::format("\x1b[{}m{}\x1b[0m", kColors[i % kColors.size()], names[i]);
+    }
+    names[i] += ' ';
+  }
+  return names;
+}
+
+Result<std::string> metadata(Daemon& daemon, const std::vector<JobView>& jobs,
+                             const LogOptions& options) {
+  boost::json::array out;
+  for (const JobView& job : jobs) {
+    TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(detail_target(job.id)));
+    boost::json::array attempts;
+    for (const AttemptView& attempt : detail.attempts) {
+      if (attempt.log.empty() || (options.attempt && attempt.number != *options.attempt)) {
         continue;
       }
-      return fail_errno(fmt::format("cannot read '{}'", path), errno);
+      struct stat status{};
+      const bool there = ::stat(attempt.log.c_str(), &status) == 0;
+      attempts.push_back({{"attempt", attempt.number},
+                          {"path", to_utf8(attempt.log)},
+                          {"size", there ? boost::json::value(status.st_size) : nullptr},
+                          {"ended", attempt.ended_at.has_value()}});
     }
-    print({buffer.data(), static_cast<std::size_t>(size)});
+    out.push_back({{"id", job.id},
+                   {"name", job.name},
+                   {"state", to_string(job.state)},
+                   {"attempts", std::move(attempts)}});
   }
+  return boost::json::serialize(out) + "\n";
 }
 
-Result<Fd> open_log(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT
-  if (!fd) {
-    return fail_errno(fmt::format("cannot open the log '{}'", printable(path)), errno);
+/// One job's log as it stands.
+Status print_log(Daemon& daemon, std::uint64_t id, const LogOptions& options, const LogSink& sink) {
+  TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(detail_target(id)));
+  const AttemptView* attempt = find_attempt(detail, options.attempt);
+  if (attempt == nullptr || attempt->log.empty()) {
+    if (options.attempt) {
+      return no_such_attempt(id, *options.attempt, detail.attempts.size());
+    }
+    const std::string why = remark(detail.job);
+    return fail(ErrorCode::not_found,
+                fmt::format("job {} has no log: it is {}{}", id, to_string(detail.job.state),
+                            why.empty() ? "" : ": " + why));
   }
-  return fd;
+  TRY_ASSIGN(const Fd fd, open_log(attempt->log));
+  if (options.lines) {
+    TRY_ASSIGN(const std::uint64_t from, tail_offset(fd.get(), *options.lines));
+    ::lseek(fd.get(), static_cast<off_t>(from), SEEK_SET);
+  }
+  TRY(copy_log(fd.get(), attempt->log, sink));
+  struct stat status{};
+  if (!attempt->message.empty() && ::fstat(fd.get(), &status) == 0 && status.st_size == 0) {
+    warn(fmt::format("job {} has written nothing: {}", id, printable(attempt->message)));
+  }
+  return {};
 }
 
-/// The attempt with this number, or the last one; null if there is none.
-const AttemptView* find(const JobDetail& detail, const std::optional<std::uint32_t>& number) {
-  const AttemptView* found = nullptr;
-  for (const AttemptView& attempt : detail.attempts) {
-    if (!number || attempt.number == *number) {
-      found = &attempt;
+Outcome print_all(Daemon& daemon, const std::vector<JobView>& jobs, const LogOptions& options) {
+  const Screen screen = look_at_stdout();
+  // What fits the screen is printed as it is; the pager starts with the first piece that does not.
+  std::unique_ptr<Pager> pager;
+  std::string held;
+  const auto out = [&](std::string_view text) {
+    if (!screen.terminal || pager) {
+      if (!pager || !pager->left()) {
+        print(text);
+      }
+      return;
+    }
+    held += text;
+    if (screen_lines(held, screen, screen.height) >= screen.height) {
+      pager = std::make_unique<Pager>(screen);
+      print(held);
+      held.clear();
+    }
+  };
+  std::vector<Error> errors;
+  if (jobs.size() == 1) {
+    if (const Status printed = print_log(daemon, jobs[0].id, options, out); !printed) {
+      errors.push_back(printed.error());
+    }
+  } else {
+    const auto names = prefixes(jobs, screen);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      PrefixedLines lines(names[i], out);
+      const Status printed =
+          print_log(daemon, jobs[i].id, options, [&](std::string_view text) { lines.feed(text); });
+      lines.finish();
+      if (!printed) {
+        errors.push_back(printed.error());
+      }
     }
   }
-  return found;
-}
-
-Result<std::uint64_t> last_job(Daemon& daemon) {
-  JobQuery query;
-  query.descending = true;
-  TRY_ASSIGN(const auto jobs, daemon.jobs(query, 1));
-  if (jobs.empty()) {
-    return fail(ErrorCode::not_found, "there are no jobs yet; try: berth add python train.py");
+  print(held);
+  std::fflush(stdout);
+  pager.reset();
+  for (std::size_t i = 0; i + 1 < errors.size(); ++i) {
+    warn(errors[i].message);
   }
-  return jobs.front().id;
+  if (!errors.empty()) {
+    return std::unexpected(std::move(errors.back()));
+  }
+  return 0;
 }
 
-/// Prints the attempts' logs as they grow, one after the other, until the job has ended.
-Outcome follow(Daemon& daemon, const std::string& target, const LogOptions& options) {
-  std::uint64_t current = 0;  // attempt being read
-  std::string path;
-  Fd fd;
-  for (unsigned round = 0;; ++round) {
-    if (round % kPollsPerLook == 0) {
-      TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(target));
-      const AttemptView* attempt = find(detail, options.attempt);
-      if (attempt != nullptr && attempt->id != current) {
-        if (fd) {
-          TRY(copy(fd.get(), path));
-          warn(fmt::format("attempt {} of job {}", attempt->number, detail.job.id));
-        }
-        current = attempt->id;
-        // A log the user named is one file for all attempts: it goes on where it is.
-        if (path != attempt->log) {
-          path = attempt->log;
-          fd.reset();
-        }
-      }
-      if (!fd && !path.empty()) {
-        fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT: may not be there yet
-      }
-      const bool over = is_terminal(detail.job.state) ||
-                        (options.attempt && attempt != nullptr && attempt->ended_at);
-      if (over) {
-        if (!fd && !path.empty()) {
-          TRY_ASSIGN(fd, open_log(path));
-        }
-        if (fd) {
-          TRY(copy(fd.get(), path));
-        } else {
-          return fail(ErrorCode::not_found,
-                      fmt::format("job {} never started: {}", detail.job.id, remark(detail.job)));
-        }
-        return 0;
-      }
+struct Followed {
+  JobView job;
+  std::unique_ptr<PrefixedLines> lines;  ///< null: one job alone, as it is
+  LogFollower follower;
+  std::optional<Error> error;
+  bool stale = true;  ///< the daemon is to be asked for its attempts
+};
+
+Status look_at(Daemon& daemon, Followed& one, const LogOptions& options) {
+  TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(detail_target(one.job.id)));
+  TRY(one.follower.look(detail, [&](std::uint32_t number) {
+    if (one.lines) {
+      one.lines->finish();
     }
-    if (fd) {
-      TRY(copy(fd.get(), path));
+    warn(fmt::format("attempt {} of job {}", number, one.job.id));
+  }));
+  if (one.follower.over() && !one.follower.opened()) {
+    if (options.attempt && !detail.attempts.empty()) {
+      return no_such_attempt(one.job.id, *options.attempt, detail.attempts.size());
+    }
+    return fail(ErrorCode::not_found,
+                fmt::format("job {} never started: {}", one.job.id, remark(detail.job)));
+  }
+  return {};
+}
+
+/// Marks those that have moved on since the last look: one request for all of them.
+Status find_changes(Daemon& daemon, std::vector<Followed>& followed) {
+  IdSet ids;
+  for (const Followed& one : followed) {
+    if (!one.follower.over()) {
+      ids.add(one.job.id);
+    }
+  }
+  for (IdSet& part : in_parts(ids)) {
+    JobQuery query;
+    query.ids = std::move(part);
+    TRY_ASSIGN(const auto jobs, daemon.jobs(query));
+    for (const JobView& job : jobs) {
+      const auto one = std::ranges::find(followed, job.id, [](const auto& f) { return f.job.id; });
+      one->stale = one->job.state != job.state || one->job.attempts != job.attempts ||
+                   !one->follower.opened();
+      one->job = job;
+    }
+  }
+  return {};
+}
+
+/// Prints the attempts' logs as they grow until all jobs have ended.
+Outcome follow(Daemon& daemon, const std::vector<JobView>& jobs, const LogOptions& options) {
+  if (jobs.size() > kFollowMax) {
+    return fail(ErrorCode::invalid, fmt::format("{} logs are too many to follow at once; choose up "
+                                                "to {}",
+                                                jobs.size(), kFollowMax));
+  }
+  const CatchInterrupt catcher;
+  const auto names = prefixes(jobs, look_at_stdout());
+  std::vector<Followed> followed;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    std::unique_ptr<PrefixedLines> lines;
+    LogSink sink = print;
+    if (jobs.size() > 1) {
+      lines = std::make_unique<PrefixedLines>(names[i], print);
+      sink = [to = lines.get()](std::string_view text) { to->feed(text); };
+    }
+    followed.push_back({jobs[i],
+                        std::move(lines),
+                        LogFollower(options.attempt, options.lines, std::move(sink)),
+                        {},
+                        true});
+  }
+  bool good = true;
+  for (unsigned round = 0; !interrupted(); ++round) {
+    bool open = false;
+    if (round % kPollsPerLook == 0 && round > 0) {
+      TRY(find_changes(daemon, followed));
+    }
+    for (Followed& one : followed) {
+      if (one.follower.over() || one.error) {
+        continue;
+      }
+      Status status = one.stale ? look_at(daemon, one, options) : one.follower.drain();
+      one.stale = false;
+      if (!status) {
+        one.error = std::move(status.error());
+        warn(one.error->message);
+        good = false;
+      }
+      if (one.lines && (one.follower.over() || one.error)) {
+        one.lines->finish();
+      }
+      open = open || !(one.follower.over() || one.error);
+    }
+    std::fflush(stdout);
+    if (!open) {
+      return good ? 0 : 1;
     }
     ::poll(nullptr, 0, kPollMs);
   }
+  return interrupt_code();
 }
 
 }  // namespace
 
 Outcome run_log(const LogOptions& options) {
   TRY_ASSIGN(Daemon daemon, Daemon::open());
-  std::uint64_t id = options.id.value_or(0);
-  if (!options.id) {
-    TRY_ASSIGN(id, last_job(daemon));
+  TRY_ASSIGN(const auto jobs, chosen(daemon, options));
+  if (options.json) {
+    TRY_ASSIGN(const std::string text, metadata(daemon, jobs, options));
+    print(text);
+    return 0;
   }
-  const std::string target = fmt::format("/api/jobs/{}", id);
-  if (options.follow) {
-    return follow(daemon, target, options);
-  }
-  TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(target));
-  const AttemptView* attempt = find(detail, options.attempt);
-  if (attempt == nullptr || attempt->log.empty()) {
-    if (options.attempt) {
-      return fail(ErrorCode::not_found, fmt::format("job {} has no attempt {}; it has had {}", id,
-                                                    *options.attempt, detail.attempts.size()));
-    }
-    const std::string note = remark(detail.job);
-    return fail(ErrorCode::not_found,
-                fmt::format("job {} has no log: it is {}{}", id, to_string(detail.job.state),
-                            note.empty() ? "" : ": " + note));
-  }
-  TRY_ASSIGN(const Fd fd, open_log(attempt->log));
-  TRY(copy(fd.get(), attempt->log));
-  struct stat status{};
-  if (!attempt->message.empty() && ::fstat(fd.get(), &status) == 0 && status.st_size == 0) {
-    warn(fmt::format("job {} has written nothing: {}", id, printable(attempt->message)));
-  }
-  return 0;
+  return options.follow ? follow(daemon, jobs, options) : print_all(daemon, jobs, options);
 }
 
 }  // namespace berth::cli

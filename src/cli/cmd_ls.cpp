@@ -1,12 +1,14 @@
-// berth ls, and what bare `berth` shows.
+// berth ls.
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/watch.hpp"
 
 namespace berth::cli {
 namespace {
@@ -31,88 +33,126 @@ JobQuery with_states(std::vector<JobState> states) {
   return query;
 }
 
+/// Whether anything but the usual selection was asked for.
+bool is_chosen(const LsOptions& options) {
+  return options.all || !options.states.empty() || !options.queue.empty() || options.batch != 0 ||
+         options.ids || !options.name.empty() || options.since;
+}
+
+/// Whether the ids are all that was asked for: then each that was named must be there.
+bool only_ids(const LsOptions& options) {
+  return options.ids && !options.limit && options.states.empty() && options.queue.empty() &&
+         options.batch == 0 && options.name.empty() && !options.since;
+}
+
 /// What was asked for; of a large set of ids, part by part.
 Result<std::vector<JobView>> selected(Daemon& daemon, const LsOptions& options) {
   JobQuery query = with_states(options.states);
   query.queue = options.queue;
   query.batch = options.batch;
-  if (!options.ids) {
-    return options.limit ? newest(daemon, query, *options.limit) : daemon.jobs(query);
-  }
+  query.since = options.since;
+  // With a limit, the newest; of ids, the first.
+  query.descending = options.limit && !options.ids;
+  const std::size_t max = options.limit.value_or(UINT32_MAX);
   std::vector<JobView> all;
+  const auto take = [&]() -> Status {
+    query.after = 0;
+    while (all.size() < max) {
+      // Names are looked at here, so a page may yield less than it holds.
+      const std::size_t wanted = options.name.empty() ? max - all.size() : kPageLimitMax;
+      query.limit = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, 2000));
+      TRY_ASSIGN(JobPage page, daemon.get<JobPage>(job_query_target(query)));
+      for (JobView& job : page.jobs) {
+        if (all.size() < max &&
+            (options.name.empty() || ::fnmatch(options.name.c_str(), job.name.c_str(), 0) == 0)) {
+          all.push_back(std::move(job));
+        }
+      }
+      if (!page.next) {
+        break;
+      }
+      query.after = *page.next;
+    }
+    return {};
+  };
+  if (!options.ids) {
+    TRY(take());
+    if (query.descending) {
+      std::ranges::reverse(all);
+    }
+    return all;
+  }
   for (IdSet& part : in_parts(*options.ids)) {
     query.ids = std::move(part);
-    TRY_ASSIGN(auto jobs, daemon.jobs(query, options.limit.value_or(UINT32_MAX) - all.size()));
-    std::ranges::move(jobs, std::back_inserter(all));
+    TRY(take());
   }
   return all;
+}
+
+struct Listing {
+  std::vector<JobView> jobs;
+  bool more_queued = false;
+};
+
+/// Those that have not ended, and the last that have.
+Result<Listing> usual(Daemon& daemon, const LsOptions& options) {
+  Listing list;
+  const std::size_t limit =
+      options.limit.value_or(options.json ? UINT32_MAX : std::uint32_t{kQueuedShown});
+  TRY_ASSIGN(list.jobs, newest(daemon, with_states(kEnded), kRecent));
+  TRY_ASSIGN(auto active, daemon.jobs(with_states(kActive)));
+  std::ranges::move(active, std::back_inserter(list.jobs));
+  // One more than is shown tells whether there are more.
+  TRY_ASSIGN(auto queued, daemon.jobs(with_states({JobState::queued}), limit + 1));
+  if (queued.size() > limit) {
+    queued.resize(limit);
+    list.more_queued = true;
+  }
+  std::ranges::move(queued, std::back_inserter(list.jobs));
+  std::ranges::sort(list.jobs, {}, &JobView::id);
+  // A job may have moved on between the requests.
+  const auto doubled = std::ranges::unique(list.jobs, {}, &JobView::id);
+  list.jobs.erase(doubled.begin(), doubled.end());
+  return list;
+}
+
+Result<Listing> listing(Daemon& daemon, const LsOptions& options) {
+  if (!is_chosen(options)) {
+    return usual(daemon, options);
+  }
+  Listing list;
+  TRY_ASSIGN(list.jobs, selected(daemon, options));
+  if (only_ids(options)) {
+    for (const auto& [first, last] : options.ids->ranges()) {
+      if (first == last && std::ranges::find(list.jobs, first, &JobView::id) == list.jobs.end()) {
+        return fail(ErrorCode::not_found, fmt::format("there is no job {}", first));
+      }
+    }
+  }
+  return list;
 }
 
 }  // namespace
 
 Outcome run_ls(const LsOptions& options) {
-  TRY_ASSIGN(Daemon daemon, Daemon::open());
-  const bool chosen = options.all || !options.states.empty() || !options.queue.empty() ||
-                      options.batch != 0 || options.ids;
-  std::vector<JobView> jobs;
-  std::string more;
-  if (chosen) {
-    TRY_ASSIGN(jobs, selected(daemon, options));
-    if (options.ids && !options.limit && options.states.empty() && options.queue.empty() &&
-        options.batch == 0) {
-      // Ids that were named one by one must be there.
-      for (const auto& [first, last] : options.ids->ranges()) {
-        if (first == last && std::ranges::find(jobs, first, &JobView::id) == jobs.end()) {
-          return fail(ErrorCode::not_found, fmt::format("there is no job {}", first));
-        }
+  const auto picture = [&](Daemon& daemon, const Screen& screen) -> Result<std::string> {
+    TRY_ASSIGN(const Listing list, listing(daemon, options));
+    if (options.json) {
+      return encode_array(list.jobs);
+    }
+    if (list.jobs.empty()) {
+      const std::string none =
+          is_chosen(options) ? "no such jobs" : "no jobs yet; try: berth add python train.py";
+      if (options.watch) {
+        return none + "\n";
       }
+      warn(none);
+      return std::string();
     }
-  } else {
-    const std::size_t limit =
-        options.limit.value_or(options.json ? UINT32_MAX : std::uint32_t{kQueuedShown});
-    TRY_ASSIGN(jobs, newest(daemon, with_states(kEnded), kRecent));
-    TRY_ASSIGN(auto active, daemon.jobs(with_states(kActive)));
-    std::ranges::move(active, std::back_inserter(jobs));
-    // One more than is shown tells whether there are more.
-    TRY_ASSIGN(auto queued, daemon.jobs(with_states({JobState::queued}), limit + 1));
-    if (queued.size() > limit) {
-      queued.resize(limit);
-      more = "… more are queued: berth ls --state queued\n";
-    }
-    std::ranges::move(queued, std::back_inserter(jobs));
-    std::ranges::sort(jobs, {}, &JobView::id);
-    // A job may have moved on between the requests.
-    const auto doubled = std::ranges::unique(jobs, {}, &JobView::id);
-    jobs.erase(doubled.begin(), doubled.end());
-  }
-  if (options.json) {
-    print(encode_array(jobs));
-  } else if (jobs.empty()) {
-    warn(chosen ? "no such jobs" : "no jobs yet; try: berth add python train.py");
-  } else {
-    print(job_table(jobs, look_at_stdout(), read_clock().wall) + more);
-  }
-  return 0;
-}
-
-Outcome run_overview() {
-  TRY_ASSIGN(Daemon daemon, Daemon::open());
-  const Screen screen = look_at_stdout();
-  TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));
-  print(status_text(status, screen));
-  TRY_ASSIGN(auto jobs, daemon.jobs(with_states(kActive)));
-  TRY_ASSIGN(auto queued, daemon.jobs(with_states({JobState::queued}), kRecent));
-  const std::size_t waiting = queued.size();
-  std::ranges::move(queued, std::back_inserter(jobs));
-  if (!jobs.empty()) {
-    print("\n" + job_table(jobs, screen, read_clock().wall));
-    const auto it = status.counts.find(JobState::queued);
-    if (it != status.counts.end() && it->second > waiting) {
-      print(fmt::format("… and {} more queued\n", it->second - waiting));
-    }
-  }
-  print("\nberth add CMD… queues a command, berth ls lists jobs, berth --help tells the rest\n");
-  return 0;
+    return job_table(list.jobs, screen, read_clock().wall) +
+           (list.more_queued ? "… more are queued: berth ls --state queued\n" : "");
+  };
+  return show_picture(options.watch, "berth ls", picture);
 }
 
 }  // namespace berth::cli

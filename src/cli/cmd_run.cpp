@@ -1,93 +1,33 @@
 // berth run: job files, from submission to the last job's end.
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <filesystem>
 
-#include "base/fd.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/job_files.hpp"
 #include "cli/progress.hpp"
 #include "cli/submitter.hpp"
-#include "jobspec/job_file.hpp"
 
 namespace berth::cli {
 namespace {
 
 constexpr Millis kEventWait{300};  ///< also how long an interrupt may go unnoticed
 constexpr Millis kReasonAge{2'000};
-constexpr int kInterrupted = 130;
 constexpr int kProbeTries = 20;
 constexpr int kProbePollMs = 100;
 
-volatile std::sig_atomic_t interrupted = 0;
-
-/// Lets an interrupt end the watching instead of the program.
-class CatchInterrupt {
- public:
-  CatchInterrupt() {
-    struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = 1; };
-    ::sigaction(SIGINT, &action, &before_);
-  }
-  ~CatchInterrupt() { ::sigaction(SIGINT, &before_, nullptr); }
-  CatchInterrupt(const CatchInterrupt&) = delete;
-  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
- private:
-  struct sigaction before_{};
-};
-
-Result<std::string> read_file(const std::string& path) {
-  const Fd fd(path == "-" ? ::dup(STDIN_FILENO)
-                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT
-  std::string text;
-  std::array<char, 64 * 1024> buffer{};
-  ssize_t size = 0;
-  while (fd && (size = ::read(fd.get(), buffer.data(), buffer.size())) > 0 &&
-         text.size() <= kJobFileMostBytes) {
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  if (!fd || size < 0) {
-    return fail_errno(fmt::format("cannot read the job file '{}'", printable(path)), errno);
-  }
-  return text;
-}
-
-/// A job file as a submission. Mistakes in it are printed, all of them.
-Result<event::Submit> read_job_file(const std::string& path, const std::string& here) {
-  TRY_ASSIGN(const std::string text, read_file(path));
-  const std::string base =
-      path == "-" ? here : std::filesystem::path(make_absolute(path, here)).parent_path().native();
-  auto file = parse_job_file(text, path == "-" ? "standard input" : path, base);
-  if (!file) {
-    for (const Diagnostic& diagnostic : file.error()) {
-      std::fprintf(stderr, "%s\n", render(diagnostic, text).c_str());
-    }
-    return fail(ErrorCode::invalid,
-                fmt::format("'{}' has {} mistake{}; nothing was submitted", printable(path),
-                            file.error().size(), file.error().size() == 1 ? "" : "s"));
-  }
-  for (const std::string& warning : file->warnings) {
-    warn("warning: " + warning);
-  }
-  if (file->jobs.empty()) {
-    return fail(ErrorCode::invalid, fmt::format("'{}' contains no jobs", printable(path)));
-  }
+event::Submit to_submission(JobFile file) {
   event::Submit submit;
-  submit.batch_name = std::move(file->name);
-  submit.batch_max_concurrent = file->max_concurrent;
-  submit.queues = std::move(file->queues);
-  submit.resources = std::move(file->resources);
-  submit.jobs = std::move(file->jobs);
+  submit.batch_name = std::move(file.name);
+  submit.batch_max_concurrent = file.max_concurrent;
+  submit.queues = std::move(file.queues);
+  submit.resources = std::move(file.resources);
+  submit.jobs = std::move(file.jobs);
   return submit;
 }
 
@@ -107,7 +47,7 @@ class Watch {
     for (const Watched& one : watched_) {
       TRY(refresh({{one.answer.first, one.answer.last}}));
     }
-    while (interrupted == 0) {
+    while (!interrupted()) {
       TRY(follow());
       if (progress_.done()) {
         break;
@@ -144,7 +84,7 @@ class Watch {
     Millis wait = kEventWait;
     for (Watched& one : watched_) {
       bool more = !finished(one) || one.seen == 0;
-      while (more && interrupted == 0) {
+      while (more && !interrupted()) {
         EventQuery query;
         query.after = one.seen;
         query.batch = one.answer.batch;
@@ -260,11 +200,11 @@ std::string range_text(const SubmitAnswer& answer) {
 }  // namespace
 
 Outcome run_run(const RunOptions& options) {
-  TRY_ASSIGN(const std::string here, current_directory());
+  TRY_ASSIGN(std::vector<LoadedFile> files,
+             load_job_files(options.files, "; nothing was submitted"));
   std::vector<event::Submit> submissions;
-  for (const std::string& path : options.files) {
-    TRY_ASSIGN(event::Submit submit, read_job_file(path, here));
-    submissions.push_back(std::move(submit));
+  for (LoadedFile& loaded : files) {
+    submissions.push_back(to_submission(std::move(loaded.file)));
   }
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   std::vector<Watched> watched;
@@ -300,11 +240,17 @@ Outcome run_run(const RunOptions& options) {
   Watch watch(daemon, std::move(watched));
   const Status status_of_watch = watch.until_done();
   if (!status_of_watch || !watch.progress().done()) {
-    warn(fmt::format(
-        "no longer watching; jobs {0} go on. Follow: berth wait {0}   End: berth kill {0}",
-        ids.to_string()));
+    const std::string text = ids.to_string();
+    const char* them = ids.size() == 1 ? "it" : "them";
+    warn(
+        fmt::format("no longer watching; job{} {} go{} on\n"
+                    "  follow {}: berth log -f {}\n"
+                    "  wait:      berth wait {}\n"
+                    "  end {}:    berth kill {}",
+                    ids.size() == 1 ? "" : "s", text, ids.size() == 1 ? "es" : "", them, text, text,
+                    them, text));
     TRY(status_of_watch);
-    return kInterrupted;
+    return interrupt_code();
   }
   print("\n" + summary_table(watch.progress().jobs(), watch.screen(), read_clock().wall));
   print(fmt::format("{} of {} succeeded\n", watch.progress().count(JobState::succeeded),

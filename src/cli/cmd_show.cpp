@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/last_job.hpp"
+#include "cli/pager.hpp"
 #include "cli/table.hpp"
 
 namespace berth::cli {
@@ -32,15 +36,16 @@ std::string when(const std::optional<Millis>& time, Millis now) {
 
 std::string attempts_table(const std::vector<AttemptView>& attempts, const Screen& screen,
                            Millis now) {
-  Table table({{"ATTEMPT", Align::right},
-               {"STATE"},
-               {"GPU"},
-               {"STARTED"},
-               {"TIME", Align::right},
-               {"EXIT", Align::right},
-               {"CPU", Align::right},
-               {"MEMORY", Align::right},
-               {"REMARK"}});
+  constexpr std::size_t kWhole = 99;
+  Table table({{"ATTEMPT", Align::right, kWhole},
+               {"STATE", Align::left, kWhole},
+               {"GPU", Align::left, 5, 1},
+               {"STARTED", Align::left, kWhole, 3},
+               {"TIME", Align::right, kWhole},
+               {"EXIT", Align::right, kWhole, 2},
+               {"CPU", Align::right, kWhole, 5},
+               {"MEMORY", Align::right, kWhole, 4},
+               {"REMARK", Align::left, 12}});
   for (const AttemptView& attempt : attempts) {
     std::string exit = attempt.exit_code ? fmt::format("{}", *attempt.exit_code) : "";
     if (attempt.signal) {
@@ -90,8 +95,12 @@ std::string why_text(const WhyView& why, const Screen& screen) {
 
 Outcome run_show(const ShowOptions& options) {
   TRY_ASSIGN(Daemon daemon, Daemon::open());
-  TRY_ASSIGN(const JobDetail detail,
-             daemon.get<JobDetail>(fmt::format("/api/jobs/{}", options.id)));
+  std::uint64_t id = options.id.value_or(0);
+  if (!options.id) {
+    TRY_ASSIGN(const JobView last, last_job(daemon));
+    id = last.id;
+  }
+  TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(fmt::format("/api/jobs/{}", id)));
   if (options.json) {
     print(encode(detail) + "\n");
     return 0;
@@ -135,10 +144,10 @@ Outcome run_show(const ShowOptions& options) {
     out += "\n" + attempts_table(detail.attempts, screen, now);
   }
   if (job.state == JobState::queued) {
-    TRY_ASSIGN(const WhyView why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", options.id)));
+    TRY_ASSIGN(const WhyView why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", id)));
     out += "\n" + why_text(why, screen);
   }
-  print(out);
+  print_paged(out, screen);
   return 0;
 }
 
@@ -151,14 +160,16 @@ Outcome run_why(const WhyOptions& options) {
     print(options.json ? encode(why) + "\n" : why_text(why, screen));
     return 0;
   }
+  // The newest, the last job among them, in the order of their ids.
   JobQuery query;
   query.states = {JobState::queued};
-  TRY_ASSIGN(const auto jobs, daemon.jobs(query, kWhyShown + 1));
+  query.descending = true;
+  TRY_ASSIGN(auto jobs, daemon.jobs(query, kWhyShown + 1));
+  const bool more = jobs.size() > kWhyShown;
+  jobs.resize(std::min(jobs.size(), kWhyShown));
+  std::ranges::reverse(jobs);
   std::vector<WhyView> whys;
   for (const JobView& job : jobs) {
-    if (whys.size() == kWhyShown) {
-      break;
-    }
     TRY_ASSIGN(WhyView why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", job.id)));
     whys.push_back(std::move(why));
   }
@@ -166,15 +177,26 @@ Outcome run_why(const WhyOptions& options) {
     print(encode_array(whys));
     return 0;
   }
+  std::string out;
   if (whys.empty()) {
-    print("no job is waiting\n");
+    out = "no job is waiting";
+    JobQuery last;
+    last.descending = true;
+    TRY_ASSIGN(const auto found, daemon.jobs(last, 1));
+    for (const JobView& job : found) {
+      const std::string how = remark(job);
+      out += fmt::format("; the last one, job {} {}, is {}{}", job.id, label(job),
+                         to_string(job.state), how.empty() ? "" : ": " + how);
+    }
+    out += "\n";
+  }
+  if (more) {
+    out += "… more are waiting: berth why ID tells about one\n";
   }
   for (const WhyView& why : whys) {
-    print(why_text(why, screen));
+    out += why_text(why, screen);
   }
-  if (jobs.size() > whys.size()) {
-    print("… more are waiting: berth why ID tells about one\n");
-  }
+  print_paged(out, screen);
   return 0;
 }
 

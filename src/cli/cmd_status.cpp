@@ -6,6 +6,7 @@
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
 #include "cli/start_daemon.hpp"
+#include "cli/watch.hpp"
 
 namespace berth::cli {
 namespace {
@@ -14,27 +15,36 @@ constexpr Millis kStopTimeout{30'000};
 
 }  // namespace
 
-Outcome run_status(bool json) {
-  TRY_ASSIGN(Daemon daemon, Daemon::open());
-  TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));
-  print(json ? encode(status) + "\n" : status_text(status, look_at_stdout()));
-  return 0;
+Outcome run_status(const MachineOptions& options) {
+  return show_picture(options.watch, "berth status",
+                      [&](Daemon& daemon, const Screen& screen) -> Result<std::string> {
+                        TRY_ASSIGN(const auto status, daemon.get<StatusView>("/api/status"));
+                        return options.json ? encode(status) + "\n" : status_text(status, screen);
+                      });
 }
 
-Outcome run_gpus(bool json) {
-  TRY_ASSIGN(Daemon daemon, Daemon::open());
-  TRY_ASSIGN(const auto gpus, daemon.get<std::vector<GpuView>>("/api/gpus"));
-  if (json) {
-    print(encode_array(gpus));
-  } else if (gpus.empty()) {
-    TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));
-    warn("no GPUs found" +
-         (status.probe.error.empty() ? std::string() : ": " + printable(status.probe.error)) +
-         "; simulated ones: BERTH_GPUS=sim:2x24GiB when the daemon starts");
-  } else {
-    print(gpu_table(gpus, look_at_stdout()));
-  }
-  return 0;
+Outcome run_gpus(const MachineOptions& options) {
+  return show_picture(
+      options.watch, "berth gpus",
+      [&](Daemon& daemon, const Screen& screen) -> Result<std::string> {
+        TRY_ASSIGN(const auto gpus, daemon.get<std::vector<GpuView>>("/api/gpus"));
+        if (options.json) {
+          return encode_array(gpus);
+        }
+        if (!gpus.empty()) {
+          return gpu_table(gpus, screen);
+        }
+        TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));
+        const std::string error = printable(status.probe.error);
+        std::string text = "no GPUs found" + (error.empty() ? "" : ": " + error) +
+                           "; berth doctor tells more; simulated ones: BERTH_GPUS=sim:2x24GiB when "
+                           "the daemon starts";
+        if (options.watch) {
+          return text + "\n";
+        }
+        warn(text);
+        return std::string();
+      });
 }
 
 Outcome run_stop() {

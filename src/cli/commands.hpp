@@ -35,32 +35,45 @@ struct RunOptions {
 };
 [[nodiscard]] Outcome run_run(const RunOptions& options);
 
+struct CheckOptions {
+  std::vector<std::string> files;
+  bool json = false;
+  bool schema = false;  ///< print the schema instead
+};
+[[nodiscard]] Outcome run_check(const CheckOptions& options);
+
 struct LsOptions {
   bool all = false;
   std::vector<JobState> states;
   std::string queue;
   std::uint64_t batch = 0;
+  std::string name;             ///< shell pattern; empty: any
+  std::optional<Millis> since;  ///< wall time
   std::optional<std::uint32_t> limit;
   std::optional<IdSet> ids;
   bool json = false;
+  std::optional<Millis> watch;
 };
 [[nodiscard]] Outcome run_ls(const LsOptions& options);
 
 struct ShowOptions {
-  std::uint64_t id = 0;
+  std::optional<std::uint64_t> id;  ///< none: the last job
   bool json = false;
 };
 [[nodiscard]] Outcome run_show(const ShowOptions& options);
 
 struct LogOptions {
-  std::optional<std::uint64_t> id;       ///< none: the last job
+  std::optional<IdSet> ids;              ///< none: the last job
   std::optional<std::uint32_t> attempt;  ///< none: the last one
+  std::optional<std::uint64_t> lines;    ///< only so many at the end
   bool follow = false;
+  bool json = false;  ///< about the logs, not what is in them
 };
 [[nodiscard]] Outcome run_log(const LogOptions& options);
 
 struct WaitOptions {
-  std::optional<IdSet> ids;  ///< none: all that have not ended
+  std::optional<IdSet> ids;  ///< none: the last job
+  bool all = false;          ///< all that have not ended
   std::optional<Millis> timeout;
   bool json = false;
 };
@@ -109,11 +122,20 @@ struct BackupOptions {
 [[nodiscard]] Outcome run_backup(const BackupOptions& options);
 [[nodiscard]] Outcome run_restore(const std::string& file);
 
-[[nodiscard]] Outcome run_gpus(bool json);
-[[nodiscard]] Outcome run_status(bool json);
+struct MachineOptions {
+  bool json = false;
+  std::optional<Millis> watch;
+};
+[[nodiscard]] Outcome run_gpus(const MachineOptions& options);
+[[nodiscard]] Outcome run_status(const MachineOptions& options);
 [[nodiscard]] Outcome run_stop();
 /// Bare `berth`.
-[[nodiscard]] Outcome run_overview();
+[[nodiscard]] Outcome run_overview(const std::optional<Millis>& watch);
+/// What is wrong with this machine; starts nothing. Exit code 1 if something is.
+[[nodiscard]] Outcome run_doctor(bool json);
+/// What a shell offers: "jobs" or "queues", one per line with a description behind a tab. Never
+/// starts a daemon, and rather says nothing than takes long.
+[[nodiscard]] Outcome run_complete(const std::string& what);
 
 /// Parses the command line, runs the command, prints errors; the exit code.
 [[nodiscard]] int run_cli(std::vector<std::string> arguments);

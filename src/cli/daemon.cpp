@@ -1,9 +1,12 @@
 #include "cli/daemon.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <thread>
 
+#include "cli/interrupt.hpp"
 #include "cli/start_daemon.hpp"
+#include "cli/terminal.hpp"
 
 namespace berth::cli {
 namespace {
@@ -12,6 +15,29 @@ constexpr int kTries = 4;
 constexpr Millis kSuccessorPatience{5'000};
 constexpr Millis kSuccessorPause{50};
 constexpr int kServiceUnavailable = 503;
+constexpr int kTooManyRequests = 429;
+constexpr int kBusyPauseUsual = 1;  ///< seconds, where the daemon names none
+constexpr int kBusyPauseMax = 60;
+
+std::string header(const HttpResponse& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) {
+      return value;
+    }
+  }
+  return {};
+}
+
+/// How long to wait before asking a busy daemon again.
+std::chrono::seconds busy_pause(const HttpResponse& response) {
+  const std::string text = header(response, "retry-after");
+  int seconds = kBusyPauseUsual;
+  if (const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+      error != std::errc()) {
+    seconds = kBusyPauseUsual;
+  }
+  return std::chrono::seconds(std::clamp(seconds, 0, kBusyPauseMax));
+}
 
 }  // namespace
 
@@ -71,12 +97,23 @@ Result<std::string> Daemon::call(const std::string& method, const std::string& t
       continue;
     }
     if (response) {
-      const auto& headers = response->headers;
-      const bool closes = std::ranges::any_of(headers, [](const auto& header) {
-        return header.first == "connection" && header.second == "close";
-      });
-      if (closes) {
+      if (header(*response, "connection") == "close") {
         client_.reset();
+      }
+      if (response->status == kTooManyRequests) {
+        if (!told_busy_) {
+          warn("the daemon is busy; waiting");
+          told_busy_ = true;
+        }
+        const Millis until = read_clock().mono + busy_pause(*response);
+        while (read_clock().mono < until && !interrupted()) {
+          std::this_thread::sleep_for(kSuccessorPause);
+        }
+        if (interrupted()) {
+          return fail(ErrorCode::unavailable, "the daemon was busy");
+        }
+        --tries;  // it has answered: as often as it takes
+        continue;
       }
       return body_or_error(std::move(*response));
     }

@@ -20,7 +20,8 @@ class Daemon {
 
   /// The body of the answer, or the error it carries. A lost connection is made again and the
   /// request repeated, so it must be one that may arrive twice: a read, a kill, or a submission,
-  /// which its key protects.
+  /// which its key protects. A daemon that is too busy (429) is asked again when it says; that is
+  /// told once.
   Result<std::string> call(const std::string& method, const std::string& target,
                            const std::string& body = {}, Millis timeout = Millis(60'000));
 
@@ -56,6 +57,7 @@ class Daemon {
   InstancePaths paths_;
   Start start_;
   std::optional<HttpClient> client_;
+  bool told_busy_ = false;
 };
 
 /// The set in parts that fit into a request's target.

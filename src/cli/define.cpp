@@ -1,5 +1,9 @@
 #include "cli/define.hpp"
 
+#include <memory>
+
+#include "base/units.hpp"
+
 namespace berth::cli {
 
 CLI::App* command(CLI::App& app, const std::string& name, const std::string& help,
@@ -33,6 +37,41 @@ CLI::Option* list_option(CLI::App& app, const std::string& name, const std::stri
 
 void json_flag(CLI::App& app, bool& json) {
   app.add_flag("--json", json, "print JSON");
+}
+
+void color_option(CLI::App& app) {
+  option(app, "--color", "auto|always|never",
+         "colours; auto: on a terminal, unless NO_COLOR is set", [](const auto& t) {
+           if (t == "auto") {
+             display().color = Color::automatic;
+           } else if (t == "always") {
+             display().color = Color::always;
+           } else if (t == "never") {
+             display().color = Color::never;
+           } else {
+             throw CLI::ValidationError(
+                 "--color", fmt::format("'{}' is not auto, always or never", printable(t)));
+           }
+         });
+}
+
+void pager_flag(CLI::App& app) {
+  app.add_flag_callback(
+      "--no-pager", [] { display().pager = false; },
+      "print long output at once, not through BERTH_PAGER, PAGER or less");
+}
+
+void watch_option(CLI::App& app, std::optional<Millis>& every) {
+  constexpr Millis kUsual{2'000};
+  const auto text = std::make_shared<std::string>();
+  app.add_flag("--watch", *text,
+               "show it again and again, every 2 seconds or as --watch=5 says; q ends")
+      ->each([text, &every, kUsual](const std::string& value) {
+        every = value == "true" ? kUsual : checked("--watch", parse_duration(value));
+        if (*every < Millis(100)) {
+          throw CLI::ValidationError("--watch", "at most ten times a second");
+        }
+      });
 }
 
 void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::string& help) {

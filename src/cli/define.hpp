@@ -54,9 +54,22 @@ CLI::Option* list_option(CLI::App& app, const std::string& name, const std::stri
 
 void json_flag(CLI::App& app, bool& json);
 
+/// --color of commands that print for people; --no-pager of those that may print much.
+void color_option(CLI::App& app);
+void pager_flag(CLI::App& app);
+/// --watch[=SECONDS]
+void watch_option(CLI::App& app, std::optional<Millis>& every);
+
+// The groups of commands, one file each. They keep the storage of their options themselves.
+void define_look(CLI::App& app, Action& action);
+void define_tools(CLI::App& app, Action& action);
+
 /// Ids as positional words: "3 5-9", "3,5-9".
 void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::string& help);
 [[nodiscard]] IdSet ids_of(const std::vector<std::string>& words);
 [[nodiscard]] std::uint64_t id_of(const std::string& word);
+
+// The commands, by group. Each adds to `app` and puts what was asked for into `action`.
+void define_check(CLI::App& app, Action& action);
 
 }  // namespace berth::cli

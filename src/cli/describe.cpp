@@ -10,6 +10,8 @@
 namespace berth::cli {
 namespace {
 
+constexpr std::size_t kWhole = 99;  ///< of a column: cut, it would mislead
+
 std::string size_or(const std::optional<Bytes>& size, const char* unknown) {
   return size ? format_size(*size) : unknown;
 }
@@ -74,15 +76,15 @@ std::string remark(const JobView& job) {
 }
 
 std::string job_table(const std::vector<JobView>& jobs, const Screen& screen, Millis now) {
-  Table table({{"ID", Align::right},
-               {"NAME"},
-               {"STATE"},
-               {"QUEUE"},
-               {"GPU"},
-               {"TIME", Align::right},
-               {"TRY", Align::right},
-               {"SUBMITTED"},
-               {"REMARK"}});
+  Table table({{"ID", Align::right, kWhole},
+               {"NAME", Align::left, 10},
+               {"STATE", Align::left, kWhole},
+               {"QUEUE", Align::left, 6, 3},
+               {"GPU", Align::left, 5, 2},
+               {"TIME", Align::right, kWhole, 1},
+               {"TRY", Align::right, kWhole, 4},
+               {"SUBMITTED", Align::left, kWhole, 5},
+               {"REMARK", Align::left, 12}});
   const bool one_queue =
       std::ranges::all_of(jobs, [](const JobView& job) { return job.queue == "default"; });
   for (const JobView& job : jobs) {
@@ -100,14 +102,14 @@ std::string job_table(const std::vector<JobView>& jobs, const Screen& screen, Mi
 }
 
 std::string summary_table(const std::vector<JobView>& jobs, const Screen& screen, Millis now) {
-  Table table({{"ID", Align::right},
-               {"NAME"},
-               {"STATE"},
-               {"GPU"},
-               {"TIME", Align::right},
-               {"ATTEMPTS", Align::right},
-               {"EXIT", Align::right},
-               {"REMARK"}});
+  Table table({{"ID", Align::right, kWhole},
+               {"NAME", Align::left, 10},
+               {"STATE", Align::left, kWhole},
+               {"GPU", Align::left, 5, 3},
+               {"TIME", Align::right, kWhole, 1},
+               {"ATTEMPTS", Align::right, kWhole, 4},
+               {"EXIT", Align::right, kWhole, 2},
+               {"REMARK", Align::left, 12}});
   for (const JobView& job : jobs) {
     table.add({{fmt::format("{}", job.id)},
                {label(job)},
@@ -122,14 +124,14 @@ std::string summary_table(const std::vector<JobView>& jobs, const Screen& screen
 }
 
 std::string gpu_table(const std::vector<GpuView>& gpus, const Screen& screen) {
-  Table table({{"GPU", Align::right},
-               {"NAME"},
-               {"MEMORY", Align::right},
-               {"FREE", Align::right},
-               {"UTIL", Align::right},
-               {"STATE"},
-               {"JOBS"},
-               {"OTHERS"}});
+  Table table({{"GPU", Align::right, kWhole},
+               {"NAME", Align::left, 10, 3},
+               {"MEMORY", Align::right, kWhole},
+               {"FREE", Align::right, kWhole, 2},
+               {"UTIL", Align::right, kWhole, 1},
+               {"STATE", Align::left, 7},
+               {"JOBS", Align::left, 5},
+               {"OTHERS", Align::left, 12, 4}});
   for (const GpuView& gpu : gpus) {
     std::vector<std::uint64_t> jobs;
     for (const ClaimView& claim : gpu.claims) {

@@ -1,9 +1,11 @@
 // The command line: which options there are, what they mean, and what help says.
 
 #include <algorithm>
+#include <array>
 
 #include "cli/define.hpp"
 #include "cli/submitter.hpp"
+#include "jobspec/diagnostic.hpp"
 
 namespace berth::cli {
 namespace {
@@ -12,19 +14,12 @@ constexpr int kWrongUsage = 2;
 
 /// Everything one parse fills in; `action` is what to do then.
 struct Invocation {
-  Action action = run_overview;
+  Action action;
 
   AddOptions add;
   RunOptions run;
-  LsOptions ls;
-  ShowOptions show;
-  LogOptions log;
-  WaitOptions wait;
   KillOptions kill;
-  WhyOptions why;
-  bool json = false;
-  bool wait_all = false;
-  std::string id;
+  std::optional<Millis> watch;
   std::vector<std::string> ids;
 };
 
@@ -108,104 +103,7 @@ void define_run(CLI::App& app, Invocation& in) {
   });
 }
 
-void define_ls(CLI::App& app, Invocation& in) {
-  CLI::App& sub = *command(app, "ls", "List jobs: those that have not ended and the last that have",
-                           "  berth ls\n"
-                           "  berth ls --state failed,killed --limit 20\n"
-                           "  berth ls 3,5-9\n"
-                           "  berth ls --all --json | jq '.[].exit_code'");
-  sub.add_flag("--all", in.ls.all, "every job there has been");
-  list_option(sub, "--state", "STATES", "only these, as queued,running", [&](const auto& t) {
-    std::string_view rest = t;
-    while (true) {
-      const std::string_view word = rest.substr(0, rest.find(','));
-      const auto state = job_state_from(word);
-      if (!state) {
-        throw CLI::ValidationError(
-            "--state", fmt::format("'{}' is not a state; there are queued, running, paused, "
-                                   "succeeded, failed, killed and cancelled",
-                                   printable(word)));
-      }
-      in.ls.states.push_back(*state);
-      if (word.size() == rest.size()) break;
-      rest.remove_prefix(word.size() + 1);
-    }
-  });
-  option(sub, "--queue", "NAME", "only this queue", [&](const auto& t) { in.ls.queue = t; });
-  option(sub, "--batch", "ID", "only this batch", [&](const auto& t) {
-    in.ls.batch = checked_number<std::uint64_t>("--batch", t, "the number of a batch");
-  });
-  option(sub, "--limit", "N", "at most so many", [&](const auto& t) {
-    in.ls.limit = checked_number<std::uint32_t>("--limit", t, "a number of jobs");
-  });
-  ids_argument(sub, in.ids, "ids and ranges, as 3,5-9, or all");
-  json_flag(sub, in.ls.json);
-  sub.callback([&] {
-    if (in.ids.size() == 1 && in.ids[0] == "all") {
-      in.ls.all = true;
-    } else if (!in.ids.empty()) {
-      in.ls.ids = ids_of(in.ids);
-    }
-    in.action = [&] { return run_ls(in.ls); };
-  });
-}
-
-void define_one_job(CLI::App& app, Invocation& in) {
-  CLI::App& show = *command(app, "show", "Everything about one job", "  berth show 3");
-  show.add_option("ID", in.id, "the job")->required()->type_name("");
-  json_flag(show, in.show.json);
-  show.callback([&] {
-    in.show.id = id_of(in.id);
-    in.action = [&] { return run_show(in.show); };
-  });
-
-  CLI::App& log = *command(app, "log", "What a job has written",
-                           "  berth log          the last job's\n"
-                           "  berth log -f 3     follow it, retries included, to its end\n"
-                           "  berth log 3 --attempt 1");
-  log.add_option("ID", in.id, "the job; default: the last one")->type_name("");
-  log.add_flag("-f,--follow", in.log.follow, "go on until the job has ended");
-  option(log, "--attempt", "N", "only this attempt; default: the last one", [&](const auto& t) {
-    in.log.attempt = checked_number<std::uint32_t>("--attempt", t, "the number of an attempt");
-  });
-  log.callback([&] {
-    if (!in.id.empty()) {
-      in.log.id = id_of(in.id);
-    }
-    in.action = [&] { return run_log(in.log); };
-  });
-
-  CLI::App& why = *command(app, "why", "Why a job waits", "  berth why 3\n  berth why");
-  why.add_option("ID", in.id, "the job; default: all that wait")->type_name("");
-  json_flag(why, in.why.json);
-  why.callback([&] {
-    if (!in.id.empty()) {
-      in.why.id = id_of(in.id);
-    }
-    in.action = [&] { return run_why(in.why); };
-  });
-}
-
-void define_wait_and_kill(CLI::App& app, Invocation& in) {
-  CLI::App& wait = *command(app, "wait", "Wait until jobs have ended; exit 0 only if all succeeded",
-                            "  berth wait 3 && berth log 3\n"
-                            "  berth wait --all --timeout 2h");
-  ids_argument(wait, in.ids, "ids and ranges, as 3,5-9, or all");
-  wait.add_flag("--all", in.wait_all, "all jobs that have not ended");
-  option(wait, "--timeout", "TIME", "give up after this time",
-         [&](const auto& t) { in.wait.timeout = checked("--timeout", parse_duration(t)); });
-  json_flag(wait, in.wait.json);
-  wait.callback([&] {
-    const bool all = in.wait_all || (in.ids.size() == 1 && in.ids[0] == "all");
-    if (all == !in.ids.empty() && !(all && in.ids[0] == "all")) {
-      throw CLI::ValidationError("IDS", "give ids, or --all");
-    }
-    if (!all) {
-      in.wait.ids = ids_of(in.ids);
-    }
-    in.action = [&] { return run_wait(in.wait); };
-  });
-
+void define_kill(CLI::App& app, Invocation& in) {
   CLI::App& kill = *command(app, "kill", "End running jobs and cancel waiting ones",
                             "  berth kill 3,5-9\n"
                             "  berth kill all --grace 30s");
@@ -222,17 +120,37 @@ void define_wait_and_kill(CLI::App& app, Invocation& in) {
   });
 }
 
-void define_machine(CLI::App& app, Invocation& in) {
-  CLI::App& gpus = *command(app, "gpus", "The GPUs and what holds them", "  berth gpus");
-  json_flag(gpus, in.json);
-  gpus.callback([&] { in.action = [&] { return run_gpus(in.json); }; });
-  CLI::App& status =
-      *command(app, "status", "The daemon and what it knows", "  berth status --json");
-  json_flag(status, in.json);
-  status.callback([&] { in.action = [&] { return run_status(in.json); }; });
-  CLI::App& stop = *command(app, "stop", "Stop the daemon; running jobs go on",
-                            "  berth stop     the next berth command starts it again");
-  stop.callback([&] { in.action = run_stop; });
+/// The commands in the order and under the headings in which help lists them. One that no heading
+/// names is listed last.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kGroups{{
+    {"Submit", "add run check"},
+    {"Look", "ls show log why wait history gpus status"},
+    {"Control", "kill pause resume start move set rm clean"},
+    {"Look after the instance", "stop backup restore doctor"},
+    {"Shell", "completion"},
+}};
+
+/// The command of this name; null if there is none.
+CLI::App* find_command(CLI::App& app, const std::string& name) {
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->get_name() == name) {
+      return sub;
+    }
+  }
+  return nullptr;
+}
+
+void group_commands(CLI::App& app) {
+  for (const auto& [group, names] : kGroups) {
+    std::string_view rest = names;
+    while (!rest.empty()) {
+      const std::string_view name = rest.substr(0, rest.find(' '));
+      if (CLI::App* sub = find_command(app, std::string(name))) {
+        sub->group(std::string(group));
+      }
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    }
+  }
 }
 
 int report(const Error& error, int code) {
@@ -240,32 +158,67 @@ int report(const Error& error, int code) {
   return code;
 }
 
+/// Where the command stands: behind the options of `berth` itself, of which --color takes a value.
+std::size_t command_at(const std::vector<std::string>& arguments) {
+  std::size_t at = 0;
+  while (at < arguments.size() && arguments[at].starts_with('-')) {
+    at += arguments[at] == "--color" ? 2 : 1;
+  }
+  return at;
+}
+
+/// What to say of a word that is no command.
+std::string no_such_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!sub->get_group().empty()) {
+      names.push_back(sub->get_name());
+    }
+  }
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return fmt::format("there is no command '{}'{}", printable(word), did_you_mean(word, candidates));
+}
+
 }  // namespace
 
 int run_cli(std::vector<std::string> arguments) {
+  display() = {};
   CLI::App app("berth runs commands on free GPUs, one after the other or side by side.", "berth");
-  app.set_version_flag("--version", "berth " BERTH_VERSION);
+  app.set_version_flag("--version", "berth " BERTH_VERSION, "print the version");
+  app.get_help_ptr()->description("print this help");
   app.require_subcommand(0, 1);
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.footer(
       "Examples:\n"
       "  berth add python train.py       queue a command\n"
       "  berth run sweep.yaml            run a job file to its end\n"
-      "  berth                           what runs and what waits\n"
+      "  berth                           what runs, what waits and what has failed\n"
+      "  berth log -f                    follow the last job\n"
       "berth COMMAND --help tells more. BERTH_DIR chooses another instance.");
   Invocation in;
+  in.action = [&] { return run_overview(in.watch); };
+  color_option(app);
+  watch_option(app, in.watch);
   define_add(app, in);
   define_run(app, in);
-  define_ls(app, in);
-  define_one_job(app, in);
-  define_wait_and_kill(app, in);
-  define_machine(app, in);
+  define_check(app, in.action);
+  define_look(app, in.action);
+  define_kill(app, in);
   define_store(app, in.action);
+  define_tools(app, in.action);
+  group_commands(app);
 
+  const std::size_t at = command_at(arguments);
+  if (at < arguments.size() && find_command(app, arguments[at]) == nullptr) {
+    return report({ErrorCode::invalid, no_such_command(app, arguments[at]) + "\ntry: berth --help"},
+                  kWrongUsage);
+  }
   // The command of `add` is not for CLI11: its words may look like options.
-  if (!arguments.empty() && arguments[0] == "add") {
-    AddWords words = split_add_words({arguments.begin() + 1, arguments.end()});
+  if (at < arguments.size() && arguments[at] == "add") {
+    const auto first = arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1;
+    AddWords words = split_add_words({first, arguments.end()});
     in.add.command = std::move(words.command);
-    arguments.resize(1);
+    arguments.erase(first, arguments.end());
     std::ranges::move(words.options, std::back_inserter(arguments));
   }
   try {
@@ -279,6 +232,12 @@ int run_cli(std::vector<std::string> arguments) {
     return report({ErrorCode::invalid, fmt::format("{}\ntry: berth {}--help", error.what(),
                                                    subs.empty() ? "" : subs[0]->get_name() + " ")},
                   kWrongUsage);
+  }
+  if (in.watch && !app.get_subcommands().empty()) {
+    return report(
+        {ErrorCode::invalid, fmt::format("--watch goes behind the command: berth {} --watch",
+                                         app.get_subcommands()[0]->get_name())},
+        kWrongUsage);
   }
   if (app.got_subcommand("add")) {
     if (const auto command = make_command(in.add.command); !command) {

@@ -15,6 +15,7 @@
 
 #include "api/text.hpp"
 #include "cli/terminal.hpp"
+#include "jobspec/entry_checks.hpp"
 
 extern char** environ;
 
@@ -95,11 +96,16 @@ Result<Command> make_command(std::vector<std::string> words) {
 
 bool sets_visible_devices(const Command& command) {
   return std::ranges::any_of(command.argv, [](const std::string& word) {
-    constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES=";
-    const auto at = word.find(kName);
-    return at != std::string::npos &&
-           (at == 0 || std::string_view(" \t\n;&|(").find(word[at - 1]) != std::string_view::npos);
+    return berth::sets_visible_devices(std::string_view(word));
   });
+}
+
+bool chooses_own_gpus(const JobSpec& job) {
+  return job.request.gpus.max > 0 &&
+         (std::ranges::any_of(job.payload.commands, sets_visible_devices) ||
+          std::ranges::any_of(job.payload.extra_env, [](const std::string& entry) {
+            return entry.starts_with("CUDA_VISIBLE_DEVICES=");
+          }));
 }
 
 bool is_inherited(std::string_view name) {

@@ -30,6 +30,9 @@ struct AddWords {
 /// Whether a command chooses its own GPUs, against what it will be given.
 [[nodiscard]] bool sets_visible_devices(const Command& command);
 
+/// Whether a job that is given GPUs chooses its own, by a command or by its variables.
+[[nodiscard]] bool chooses_own_gpus(const JobSpec& job);
+
 /// Whether a job should see this variable. Those that describe one terminal, one login or one
 /// attempt are left out: they would be wrong later, and make equal environments differ.
 [[nodiscard]] bool is_inherited(std::string_view name);

@@ -18,6 +18,41 @@ void Table::add(std::vector<Cell> row) {
   rows_.push_back(std::move(row));
 }
 
+void Table::make_room(std::size_t room, std::vector<std::size_t>& shown,
+                      std::vector<std::size_t>& widths) const {
+  const auto gaps = [&] { return kGap * (widths.size() - 1); };
+  const auto least = [&](std::size_t k) { return std::min(widths[k], columns_[shown[k]].least); };
+  while (true) {
+    std::size_t needed = gaps();
+    std::size_t first = 0;
+    for (std::size_t k = 0; k < shown.size(); ++k) {
+      needed += least(k);
+      first = columns_[shown[k]].drop > columns_[shown[first]].drop ? k : first;
+    }
+    if (needed <= room || columns_[shown[first]].drop == 0) {
+      break;
+    }
+    shown.erase(shown.begin() + static_cast<std::ptrdiff_t>(first));
+    widths.erase(widths.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  // First down to what they need, then, on a screen too narrow even for that, further.
+  for (const bool further : {false, true}) {
+    while (std::accumulate(widths.begin(), widths.end(), gaps()) > room) {
+      std::optional<std::size_t> widest;
+      for (std::size_t k = 0; k < widths.size(); ++k) {
+        if (widths[k] > (further ? kNarrowest : least(k)) &&
+            (!widest || widths[k] > widths[*widest])) {
+          widest = k;
+        }
+      }
+      if (!widest) {
+        break;
+      }
+      --widths[*widest];
+    }
+  }
+}
+
 std::string Table::render(const Screen& screen) const {
   std::vector<std::size_t> shown;
   std::vector<std::size_t> widths;
@@ -32,14 +67,7 @@ std::string Table::render(const Screen& screen) const {
     }
   }
   if (screen.width && !widths.empty()) {
-    const std::size_t gaps = kGap * (widths.size() - 1);
-    while (std::accumulate(widths.begin(), widths.end(), gaps) > *screen.width) {
-      const auto widest = std::ranges::max_element(widths);
-      if (*widest <= kNarrowest) {
-        break;
-      }
-      --*widest;
-    }
+    make_room(*screen.width, shown, widths);
   }
   std::string out;
   const auto line = [&](const auto& cell_at) {

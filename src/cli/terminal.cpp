@@ -63,16 +63,24 @@ std::string format_time(Millis wall, const char* format) {
 
 }  // namespace
 
+Display& display() {
+  static Display chosen;
+  return chosen;
+}
+
 Screen look_at_stdout() {
   Screen screen;
   screen.terminal = ::isatty(STDOUT_FILENO) == 1;
   if (!screen.terminal) {
+    screen.color = display().color == Color::always;
     return screen;
   }
   const char* no_color = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   const bool dumb = term == nullptr || std::string_view(term) == "dumb";
-  screen.color = (no_color == nullptr || *no_color == '\0') && !dumb;
+  screen.color =
+      display().color == Color::always ||
+      (display().color == Color::automatic && (no_color == nullptr || *no_color == '\0') && !dumb);
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     screen.width = size.ws_col;
@@ -183,6 +191,30 @@ std::string shorten(std::string_view text, std::size_t width) {
   return width == 0 ? "" : out + "…";
 }
 
+std::string shorten_styled(std::string_view line, std::size_t width) {
+  std::string out;
+  std::size_t used = 0;
+  bool colored = false;
+  while (!line.empty()) {
+    if (line[0] == '\x1b') {
+      const std::size_t size = std::min(line.find('m'), line.size() - 1) + 1;
+      colored = line.substr(0, size) != "\x1b[0m";
+      out += line.substr(0, size);
+      line.remove_prefix(size);
+      continue;
+    }
+    const std::string_view text = line.substr(0, line.find('\x1b'));
+    const std::size_t wide = display_width(text);
+    if (used + wide > width) {
+      return out + shorten(text, width - used) + (colored ? "\x1b[0m" : "");
+    }
+    out += text;
+    used += wide;
+    line.remove_prefix(text.size());
+  }
+  return out;
+}
+
 std::string relative_time(Millis then, Millis now) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now - then).count();
   if (seconds < -5) return "in the future";
@@ -198,6 +230,12 @@ std::string clock_time(Millis wall) {
 }
 std::string date_time(Millis wall) {
   return format_time(wall, "%Y-%m-%d %H:%M:%S");
+}
+
+void note(std::string_view text) {
+  if (::isatty(STDERR_FILENO) == 1) {
+    warn(text);
+  }
 }
 
 void print(std::string_view text) {

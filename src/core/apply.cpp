@@ -17,6 +17,18 @@ using Context = ApplyContext;
 Result<Answer> on(Context& c, event::Submit submit) {
   return apply_submit(c, std::move(submit));
 }
+Result<Answer> on(Context& c, event::SubmitBegin begin) {
+  return apply_begin(c, std::move(begin));
+}
+Result<Answer> on(Context& c, event::SubmitPart part) {
+  return apply_part(c, std::move(part));
+}
+Result<Answer> on(Context& c, const event::SubmitEnd& end) {
+  return apply_end(c, end);
+}
+Result<Answer> on(Context& c, const event::SubmitAbort& abort) {
+  return apply_abort(c, abort);
+}
 
 Result<Answer> on(Context& c, const event::Kill& kill) {
   Killed answer;
@@ -189,21 +201,28 @@ Result<Answer> on(Context& c, const event::SetHost& set) {
   return Answer{};
 }
 
+Result<Answer> on(Context& c, const event::Continue&) {
+  c.state.continuing = false;
+  c.go_on();
+  return Answer{};
+}
+
 Result<Answer> on(Context& c, const event::Tick&) {
   c.state.recheck_all = true;
+  c.go_on();
   return Answer{};
 }
 
 }  // namespace
 
 Result<Answer> apply(State& state, Event event, Now now, Step& step) {
-  Context context{state, now, step, {}};
+  Context context{state, now, step, {}, kSlice};
   return std::visit([&](auto&& e) { return on(context, std::forward<decltype(e)>(e)); },
                     std::move(event));
 }
 
 void apply(State& state, const Decision& decision, Now now, Step& step) {
-  Context c{state, now, step, {}};
+  Context c{state, now, step, {}, kSlice};
   state.recheck_all = false;
   state.recheck_shapes.clear();
   for (const Placement& placement : decision.start) {

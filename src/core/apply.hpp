@@ -36,6 +36,11 @@ struct Removed {
 
 using Answer = std::variant<std::monostate, Submitted, Killed, Removed>;
 
+/// What can be said of a submission without State: its jobs, their positions, circles. Takes as
+/// long as the submission is large. `apply` does it for event::Submit; whoever sends one in parts
+/// does it before.
+[[nodiscard]] Status check_submission(const std::vector<JobSpec>& jobs);
+
 /// Applies one event. An error means that nothing changed. Pure but for its arguments.
 [[nodiscard]] Result<Answer> apply(State& state, Event event, Now now, Step& step);
 

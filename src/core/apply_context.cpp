@@ -1,6 +1,5 @@
 #include "core/apply_context.hpp"
 
-#include <deque>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,42 +34,86 @@ QueueId ApplyContext::queue_named(const std::string& name) {
 }
 
 void ApplyContext::retire(JobId ended) {
-  // A work list, not recursion: chains can be long.
-  std::deque<JobId> work{ended};
-  while (!work.empty()) {
-    const auto node = state.jobs.extract(work.front());
-    retired.insert(work.front());
-    work.pop_front();
-    const Job& job = node.mapped();
-    BERTH_ASSERT(is_terminal(job.state));
-    if (const auto batch = state.batches.find(job.batch);
-        batch != state.batches.end() && --batch->second.live == 0) {
-      state.batches.erase(batch);
-    }
-    const auto followers = state.dependents.extract(job.id);
-    if (followers.empty()) {
+  leave(ended);
+  go_on();
+}
+
+void ApplyContext::go_on() {
+  settle();
+  drop();
+  if ((!state.settling.empty() || !state.dropping.empty()) && !state.continuing) {
+    state.continuing = true;
+    step.effects.push_back(effect::Continue{});
+  }
+}
+
+void ApplyContext::leave(JobId ended) {
+  const auto node = state.jobs.extract(ended);
+  retired.insert(ended);
+  const Job& job = node.mapped();
+  BERTH_ASSERT(is_terminal(job.state));
+  if (const auto batch = state.batches.find(job.batch);
+      batch != state.batches.end() && --batch->second.live == 0 && !batch->second.open) {
+    state.batches.erase(batch);
+  }
+  if (auto followers = state.dependents.extract(ended); !followers.empty()) {
+    state.settling.push_back({ended, job.state, std::move(followers.mapped()), 0});
+  }
+}
+
+void ApplyContext::settle() {
+  while (!state.settling.empty() && budget > 0) {
+    Settling& front = state.settling.front();
+    if (front.next == front.followers.size()) {
+      state.settling.pop_front();
       continue;
     }
-    for (const JobId id : followers.mapped()) {
-      const auto it = state.jobs.find(id);
-      if (it == state.jobs.end() || it->second.state != JobState::queued) {
-        continue;
+    --budget;
+    const JobId id = front.followers[front.next++];
+    const auto it = state.jobs.find(id);
+    if (it == state.jobs.end() || it->second.state != JobState::queued) {
+      continue;
+    }
+    Job& follower = it->second;
+    if (front.as == JobState::succeeded) {
+      std::erase(state.pending.at(id), front.ended);
+      if (--follower.waiting_for == 0) {
+        state.pending.erase(id);
+        state_ops::enqueue(state, follower);
       }
-      Job& follower = it->second;
-      if (job.state == JobState::succeeded) {
-        std::erase(state.pending.at(id), job.id);
-        if (--follower.waiting_for == 0) {
-          state.pending.erase(id);
-          state_ops::enqueue(state, follower);
+      continue;
+    }
+    cancel(follower, fmt::format("job {}, which it was to follow, {}", front.ended.value,
+                                 front.as == JobState::failed   ? "failed"
+                                 : front.as == JobState::killed ? "was killed"
+                                                                : "was cancelled"));
+    leave(id);
+  }
+}
+
+void ApplyContext::drop() {
+  while (!state.dropping.empty() && budget > 0) {
+    Dropping& front = state.dropping.front();
+    change::JobsRemove removed;
+    for (; front.next && front.next <= front.last && budget > 0; ++front.next.value, --budget) {
+      if (const auto it = state.jobs.find(front.next); it != state.jobs.end()) {
+        // It stays in the lists of those it was to follow, where nobody minds it.
+        if (it->second.waiting_for == 0) {
+          state_ops::dequeue(state, it->second);
         }
-        continue;
+        state.pending.erase(front.next);
+        state.dependents.erase(front.next);
+        state.jobs.erase(front.next);
       }
-      const std::string why = fmt::format("job {}, which it was to follow, {}", job.id.value,
-                                          job.state == JobState::failed   ? "failed"
-                                          : job.state == JobState::killed ? "was killed"
-                                                                          : "was cancelled");
-      cancel(follower, why);
-      work.push_back(id);
+      removed.ids.push_back(front.next);
+    }
+    if (!removed.ids.empty()) {
+      step.changes.push_back(std::move(removed));
+    }
+    if (!front.next || front.next > front.last) {
+      state.batches.erase(front.batch);
+      step.changes.push_back(change::BatchRemove{front.batch});
+      state.dropping.pop_front();
     }
   }
 }

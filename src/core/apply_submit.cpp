@@ -1,4 +1,4 @@
-// Accepting jobs.
+// Accepting jobs, at once or in parts.
 
 #include <algorithm>
 #include <deque>
@@ -13,97 +13,54 @@
 namespace berth {
 namespace {
 
-Status check(const State& state, const event::Submit& submit) {
-  if (submit.jobs.empty()) {
-    return fail(ErrorCode::invalid, "the submission has no jobs; give at least one");
+using Resources = std::map<std::string, std::uint64_t>;
+
+std::string name_of(const JobSpec& job, std::uint64_t index, std::uint64_t count) {
+  if (!job.name.empty()) {
+    return fmt::format("job '{}'", job.name);
   }
-  if (state.low_space) {
-    return fail(ErrorCode::no_space,
-                fmt::format("no room to accept jobs ({}); free some space and submit again",
-                            state.space_detail));
+  return count == 1 ? std::string("the job")
+                    : fmt::format("job number {} of the submission", index + 1);
+}
+
+/// What can be said of one job, the `index`th of `count`, without State.
+Status check_job(const JobSpec& job, std::uint64_t index, std::uint64_t count) {
+  const auto wrong = [&](const std::string& what) {
+    return fail(ErrorCode::invalid, name_of(job, index, count) + what);
+  };
+  if (job.payload.commands.empty()) {
+    return wrong(" has no command");
   }
-  for (const QueueSpec& queue : submit.queues) {
-    if (queue.name.empty()) {
-      return fail(ErrorCode::invalid, "a queue needs a name");
-    }
-  }
-  for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
-    const JobSpec& job = submit.jobs[i];
-    const auto where = [&] {
-      if (!job.name.empty()) {
-        return fmt::format("job '{}'", job.name);
-      }
-      return submit.jobs.size() == 1 ? std::string("the job")
-                                     : fmt::format("job number {} of the submission", i + 1);
-    };
-    if (job.payload.commands.empty()) {
-      return fail(ErrorCode::invalid, where() + " has no command");
-    }
-    for (const Command& command : job.payload.commands) {
-      if (command.argv.empty() || command.argv.front().empty()) {
-        return fail(ErrorCode::invalid, where() + " has a command without a program to run");
-      }
-    }
-    if (job.queue.empty()) {
-      return fail(ErrorCode::invalid, where() + " names no queue; leave it out for 'default'");
-    }
-    if (job.request.gpu_memory == Bytes{0}) {
-      return fail(ErrorCode::invalid,
-                  where() + ": gpu_memory must be more than 0; leave it out for whole cards");
-    }
-    if (job.request.gpus.min > job.request.gpus.max) {
-      return fail(ErrorCode::invalid,
-                  fmt::format("{}: gpus {}..{} is empty; write the smaller number first", where(),
-                              job.request.gpus.min, job.request.gpus.max));
-    }
-    for (const auto& [name, count] : job.request.resources) {
-      const auto given = submit.resources.find(name);
-      const auto known = state.rules.resources.find(name);
-      if (given == submit.resources.end() && known == state.rules.resources.end()) {
-        return fail(ErrorCode::invalid,
-                    fmt::format("{}: nobody has said how many '{}' there are; put "
-                                "`rules: {{resources: {{{}: N}}}}` into the job file",
-                                where(), name, name));
-      }
-      const std::uint64_t total = given != submit.resources.end() ? given->second : known->second;
-      if (count > total) {
-        return fail(ErrorCode::invalid, fmt::format("{} asks for {} '{}', there are only {}",
-                                                    where(), count, name, total));
-      }
-    }
-    for (const std::uint32_t index : job.after_index) {
-      if (index >= submit.jobs.size() || index == i) {
-        return fail(
-            ErrorCode::invalid,
-            fmt::format("{}: after_index {} is no other job of this submission", where(), index));
-      }
-    }
-    for (const JobId id : job.after) {
-      if (state.jobs.contains(id)) {
-        continue;
-      }
-      const auto finished = submit.finished_dependencies.find(id);
-      if (finished == submit.finished_dependencies.end()) {
-        return fail(ErrorCode::not_found,
-                    fmt::format("{}: there is no job {} to follow; `berth ls --all` lists them",
-                                where(), id.value));
-      }
-      if (finished->second != JobState::succeeded) {
-        return fail(
-            ErrorCode::conflict,
-            fmt::format("{} is to follow job {}, which has {}; submit that one again first",
-                        where(), id.value,
-                        finished->second == JobState::failed ? "failed" : "been ended early"));
-      }
+  for (const Command& command : job.payload.commands) {
+    if (command.argv.empty() || command.argv.front().empty()) {
+      return wrong(" has a command without a program to run");
     }
   }
-  // Cycles are possible only through positions, since ids are older than this submission.
-  std::vector<std::uint32_t> waits(submit.jobs.size(), 0);
-  std::vector<std::vector<std::uint32_t>> followers(submit.jobs.size());
+  if (job.queue.empty()) {
+    return wrong(" names no queue; leave it out for 'default'");
+  }
+  if (job.request.gpu_memory == Bytes{0}) {
+    return wrong(": gpu_memory must be more than 0; leave it out for whole cards");
+  }
+  if (job.request.gpus.min > job.request.gpus.max) {
+    return wrong(fmt::format(": gpus {}..{} is empty; write the smaller number first",
+                             job.request.gpus.min, job.request.gpus.max));
+  }
+  for (const std::uint32_t position : job.after_index) {
+    if (position >= count || position == index) {
+      return wrong(fmt::format(": after_index {} is no other job of this submission", position));
+    }
+  }
+  return {};
+}
+
+/// Circles are possible only through positions, since ids are older than the submission.
+Status check_circles(const std::vector<JobSpec>& jobs) {
+  std::vector<std::uint32_t> waits(jobs.size(), 0);
+  std::vector<std::vector<std::uint32_t>> followers(jobs.size());
   std::deque<std::uint32_t> free;
-  for (std::uint32_t i = 0; i < submit.jobs.size(); ++i) {
-    const std::set<std::uint32_t> distinct(submit.jobs[i].after_index.begin(),
-                                           submit.jobs[i].after_index.end());
+  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+    const std::set<std::uint32_t> distinct(jobs[i].after_index.begin(), jobs[i].after_index.end());
     waits[i] = static_cast<std::uint32_t>(distinct.size());
     for (const std::uint32_t d : distinct) {
       followers[d].push_back(i);
@@ -121,27 +78,111 @@ Status check(const State& state, const event::Submit& submit) {
     }
     free.pop_front();
   }
-  if (seen != submit.jobs.size()) {
-    auto stuck = static_cast<std::size_t>(
-        std::ranges::find_if(waits, [](std::uint32_t w) { return w > 0; }) - waits.begin());
-    // It may only follow the circle; going back often enough leads into it.
-    for (std::size_t i = 0; i < waits.size(); ++i) {
-      stuck = *std::ranges::find_if(submit.jobs[stuck].after_index,
-                                    [&](std::uint32_t d) { return waits[d] > 0; });
-    }
-    return fail(ErrorCode::invalid,
-                fmt::format("the jobs wait for each other in a circle; '{}' is part of it",
-                            submit.jobs[stuck].name));
+  if (seen == jobs.size()) {
+    return {};
+  }
+  auto stuck = static_cast<std::size_t>(
+      std::ranges::find_if(waits, [](std::uint32_t w) { return w > 0; }) - waits.begin());
+  // It may only follow the circle; going back often enough leads into it.
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    stuck = *std::ranges::find_if(jobs[stuck].after_index,
+                                  [&](std::uint32_t d) { return waits[d] > 0; });
+  }
+  return fail(ErrorCode::invalid,
+              fmt::format("the jobs wait for each other in a circle; '{}' is part of it",
+                          jobs[stuck].name));
+}
+
+Status check_room(const State& state) {
+  if (state.low_space) {
+    return fail(ErrorCode::no_space,
+                fmt::format("no room to accept jobs ({}); free some space and submit again",
+                            state.space_detail));
   }
   return {};
 }
 
-}  // namespace
+Status check_queues(const std::vector<QueueSpec>& queues) {
+  if (std::ranges::any_of(queues, [](const QueueSpec& queue) { return queue.name.empty(); })) {
+    return fail(ErrorCode::invalid, "a queue needs a name");
+  }
+  return {};
+}
 
-Result<Answer> apply_submit(ApplyContext& c, event::Submit submit) {
-  TRY(check(c.state, submit));
+/// The submission that jobs are being taken from.
+struct Source {
+  std::uint32_t owner = 0;
+  BatchId batch;
+  JobId first;
+  std::uint64_t count = 0;
+  const Resources& resources;
+  const std::map<JobId, JobState>& finished_dependencies;
+};
+
+Status check_resources(const State& state, const JobSpec& job, std::uint64_t index,
+                       const Source& source) {
+  for (const auto& [name, count] : job.request.resources) {
+    const auto given = source.resources.find(name);
+    const auto known = state.rules.resources.find(name);
+    if (given == source.resources.end() && known == state.rules.resources.end()) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("{}: nobody has said how many '{}' there are; put "
+                              "`rules: {{resources: {{{}: N}}}}` into the job file",
+                              name_of(job, index, source.count), name, name));
+    }
+    const std::uint64_t total = given != source.resources.end() ? given->second : known->second;
+    if (count > total) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("{} asks for {} '{}', there are only {}",
+                              name_of(job, index, source.count), count, name, total));
+    }
+  }
+  return {};
+}
+
+Status check_after(const State& state, const JobSpec& job, std::uint64_t index,
+                   const Source& source) {
+  for (const JobId id : job.after) {
+    if (const auto it = state.jobs.find(id); it != state.jobs.end()) {
+      const auto batch = state.batches.find(it->second.batch);
+      if (batch == state.batches.end() || !batch->second.open) {
+        continue;
+      }
+      return fail(ErrorCode::conflict,
+                  fmt::format("{} is to follow job {}, whose batch is still being submitted; wait "
+                              "for its end",
+                              name_of(job, index, source.count), id.value));
+    }
+    const auto finished = source.finished_dependencies.find(id);
+    if (finished == source.finished_dependencies.end()) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("{}: there is no job {} to follow; `berth ls --all` lists them",
+                              name_of(job, index, source.count), id.value));
+    }
+    if (finished->second != JobState::succeeded) {
+      return fail(
+          ErrorCode::conflict,
+          fmt::format("{} is to follow job {}, which has {}; submit that one again first",
+                      name_of(job, index, source.count), id.value,
+                      finished->second == JobState::failed ? "failed" : "been ended early"));
+    }
+  }
+  return {};
+}
+
+Status check_jobs(const State& state, const std::vector<JobSpec>& jobs, std::uint64_t first_index,
+                  const Source& source) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    TRY(check_job(jobs[i], first_index + i, source.count));
+    TRY(check_resources(state, jobs[i], first_index + i, source));
+    TRY(check_after(state, jobs[i], first_index + i, source));
+  }
+  return {};
+}
+
+void set_totals(ApplyContext& c, const Resources& resources, const std::vector<QueueSpec>& queues) {
   State& state = c.state;
-  for (const auto& [name, total] : submit.resources) {
+  for (const auto& [name, total] : resources) {
     if (const auto it = state.rules.resources.find(name);
         it == state.rules.resources.end() || it->second != total) {
       state.rules.resources[name] = total;
@@ -149,7 +190,7 @@ Result<Answer> apply_submit(ApplyContext& c, event::Submit submit) {
       c.step.changes.push_back(change::ResourcePut{name, total});
     }
   }
-  for (const QueueSpec& spec : submit.queues) {
+  for (const QueueSpec& spec : queues) {
     const QueueId id = c.queue_named(spec.name);
     Queue& queue = state.queues.at(id);
     if (queue.limit != spec.limit) {
@@ -159,56 +200,57 @@ Result<Answer> apply_submit(ApplyContext& c, event::Submit submit) {
       state.recheck_all = true;
     }
   }
-  Submitted answer;
-  answer.first = JobId{state.last_job.value + 1};
-  answer.count = submit.jobs.size();
-  if (!submit.batch_name.empty() || submit.jobs.size() > 1 || submit.batch_max_concurrent != 0) {
-    answer.batch = BatchId{++state.last_batch.value};
-    state.batches.emplace(answer.batch, Batch{answer.batch, submit.batch_name,
-                                              submit.batch_max_concurrent, 0, answer.count});
-    c.step.changes.push_back(change::BatchPut{answer.batch, submit.batch_name, submit.owner,
-                                              submit.batch_max_concurrent, answer.count,
-                                              c.now.wall});
+}
+
+/// Puts the `index`th job of a submission in line.
+void accept(ApplyContext& c, JobSpec job_spec, std::uint64_t index, const Source& source) {
+  State& state = c.state;
+  auto spec = std::make_shared<JobSpec>(std::move(job_spec));
+  Job job;
+  job.id = JobId{source.first.value + index};
+  job.batch = source.batch;
+  job.queue = c.queue_named(spec->queue);
+  job.shape = state_ops::intern(state, spec->request);
+  job.owner = source.owner;
+  job.priority = spec->priority;
+  job.retries = spec->retries;
+  std::set<JobId> after(spec->after.begin(), spec->after.end());
+  for (const std::uint32_t position : spec->after_index) {
+    after.insert(JobId{source.first.value + position});
   }
-  state.last_job.value += answer.count;
-  for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
-    auto spec = std::make_shared<JobSpec>(std::move(submit.jobs[i]));
-    Job job;
-    job.id = JobId{answer.first.value + i};
-    job.batch = answer.batch;
-    job.queue = c.queue_named(spec->queue);
-    job.shape = state_ops::intern(state, spec->request);
-    job.owner = submit.owner;
-    job.priority = spec->priority;
-    job.retries = spec->retries;
-    std::set<JobId> after(spec->after.begin(), spec->after.end());
-    for (const std::uint32_t index : spec->after_index) {
-      after.insert(JobId{answer.first.value + index});
-    }
-    std::vector<JobId> pending;
-    for (const JobId id : after) {
-      // Of older jobs only the unfinished can be waited for; of this submission all can.
-      if (id >= answer.first || state.jobs.contains(id)) {
-        pending.push_back(id);
-        state.dependents[id].push_back(job.id);
-      }
-    }
-    job.waiting_for = static_cast<std::uint32_t>(pending.size());
-    c.step.changes.push_back(change::JobPut{job.id,
-                                            job.batch,
-                                            job.queue,
-                                            job.owner,
-                                            c.now.wall,
-                                            std::move(spec),
-                                            {after.begin(), after.end()}});
-    if (!pending.empty()) {
-      state.pending.emplace(job.id, std::move(pending));
-    }
-    const Job& stored = state.jobs.emplace(job.id, job).first->second;
-    if (job.waiting_for == 0) {
-      state_ops::enqueue(state, stored);
+  std::vector<JobId> pending;
+  JobId gone;
+  for (const JobId id : after) {
+    if (state.jobs.contains(id) || id > job.id) {
+      pending.push_back(id);
+      state.dependents[id].push_back(job.id);
+    } else if (id >= source.first) {
+      gone = id;  // it arrived with an earlier part and was cancelled since
     }
   }
+  job.waiting_for = static_cast<std::uint32_t>(pending.size());
+  c.step.changes.push_back(change::JobPut{job.id,
+                                          job.batch,
+                                          job.queue,
+                                          job.owner,
+                                          c.now.wall,
+                                          std::move(spec),
+                                          {after.begin(), after.end()}});
+  if (!pending.empty()) {
+    state.pending.emplace(job.id, std::move(pending));
+  }
+  Job& stored = state.jobs.emplace(job.id, job).first->second;
+  if (stored.waiting_for == 0) {
+    state_ops::enqueue(state, stored);
+  }
+  if (gone) {
+    c.cancel(stored, fmt::format("job {}, which it was to follow, was cancelled", gone.value));
+    c.retire(stored.id);
+  }
+}
+
+void note_submitted(ApplyContext& c, const Submitted& answer, const std::string& client_key,
+                    std::uint32_t owner) {
   c.step.changes.push_back(
       change::History{"submitted",
                       answer.first,
@@ -216,11 +258,145 @@ Result<Answer> apply_submit(ApplyContext& c, event::Submit submit) {
                       answer.batch,
                       answer.count == 1 ? std::string{} : fmt::format("{} jobs", answer.count),
                       c.now.wall});
-  if (!submit.client_key.empty()) {
-    c.step.changes.push_back(change::ClientKey{submit.client_key, submit.owner, answer.batch,
-                                               answer.first, answer.count});
+  if (!client_key.empty()) {
+    c.step.changes.push_back(
+        change::ClientKey{client_key, owner, answer.batch, answer.first, answer.count});
   }
+}
+
+std::unexpected<Error> not_open(BatchId batch) {
+  return fail(ErrorCode::conflict, fmt::format("batch {} is not being submitted", batch.value));
+}
+
+}  // namespace
+
+Status check_submission(const std::vector<JobSpec>& jobs) {
+  if (jobs.empty()) {
+    return fail(ErrorCode::invalid, "the submission has no jobs; give at least one");
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    TRY(check_job(jobs[i], i, jobs.size()));
+  }
+  return check_circles(jobs);
+}
+
+Result<Answer> apply_submit(ApplyContext& c, event::Submit submit) {
+  State& state = c.state;
+  const Source checked{
+      submit.owner, {}, {}, submit.jobs.size(), submit.resources, submit.finished_dependencies};
+  TRY(check_room(state));
+  TRY(check_queues(submit.queues));
+  TRY(check_submission(submit.jobs));
+  TRY(check_jobs(state, submit.jobs, 0, checked));
+  set_totals(c, submit.resources, submit.queues);
+  Submitted answer;
+  answer.first = JobId{state.last_job.value + 1};
+  answer.count = submit.jobs.size();
+  if (!submit.batch_name.empty() || submit.jobs.size() > 1 || submit.batch_max_concurrent != 0) {
+    answer.batch = BatchId{++state.last_batch.value};
+    state.batches.emplace(answer.batch,
+                          Batch{answer.batch, submit.batch_name, submit.batch_max_concurrent, 0,
+                                answer.count, false, submit.batch_max_concurrent != 0});
+    c.step.changes.push_back(change::BatchPut{answer.batch, submit.batch_name, submit.owner,
+                                              submit.batch_max_concurrent, answer.count,
+                                              c.now.wall});
+  }
+  state.last_job.value += answer.count;
+  const Source source{submit.owner, answer.batch,     answer.first,
+                      answer.count, submit.resources, submit.finished_dependencies};
+  for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
+    accept(c, std::move(submit.jobs[i]), i, source);
+  }
+  note_submitted(c, answer, submit.client_key, submit.owner);
   return answer;
+}
+
+Result<Answer> apply_begin(ApplyContext& c, event::SubmitBegin begin) {
+  State& state = c.state;
+  TRY(check_room(state));
+  TRY(check_queues(begin.queues));
+  if (begin.count == 0) {
+    return fail(ErrorCode::invalid, "the submission has no jobs; give at least one");
+  }
+  Submitted answer;
+  answer.batch = BatchId{++state.last_batch.value};
+  answer.first = JobId{state.last_job.value + 1};
+  answer.count = begin.count;
+  state.last_job.value += begin.count;
+  Batch batch{answer.batch, begin.batch_name, begin.batch_max_concurrent, 0, 0, true, true};
+  state.batches.emplace(answer.batch, std::move(batch));
+  c.step.changes.push_back(change::BatchPut{answer.batch, begin.batch_name, begin.owner,
+                                            begin.batch_max_concurrent, begin.count, c.now.wall,
+                                            true, true, state.last_job});
+  state.submissions.emplace(answer.batch, OpenSubmission{std::move(begin), answer.first, 0});
+  return answer;
+}
+
+Result<Answer> apply_part(ApplyContext& c, event::SubmitPart part) {
+  State& state = c.state;
+  const auto open = state.submissions.find(part.batch);
+  if (open == state.submissions.end()) {
+    return not_open(part.batch);
+  }
+  OpenSubmission& submission = open->second;
+  const event::SubmitBegin& head = submission.head;
+  if (part.jobs.size() > head.count - submission.arrived) {
+    return fail(ErrorCode::invalid,
+                fmt::format("more jobs than the {} that were announced", head.count));
+  }
+  const Source source{head.owner, part.batch,     submission.first,
+                      head.count, head.resources, part.finished_dependencies};
+  TRY(check_room(state));
+  TRY(check_jobs(state, part.jobs, submission.arrived, source));
+  state.batches.at(part.batch).live += part.jobs.size();
+  for (JobSpec& job : part.jobs) {
+    accept(c, std::move(job), submission.arrived++, source);
+  }
+  return Answer{};
+}
+
+Result<Answer> apply_end(ApplyContext& c, const event::SubmitEnd& end) {
+  State& state = c.state;
+  const auto open = state.submissions.find(end.batch);
+  if (open == state.submissions.end()) {
+    return not_open(end.batch);
+  }
+  const OpenSubmission& submission = open->second;
+  const event::SubmitBegin& head = submission.head;
+  if (submission.arrived != head.count) {
+    return fail(ErrorCode::invalid, fmt::format("only {} of the {} jobs that were announced came",
+                                                submission.arrived, head.count));
+  }
+  set_totals(c, head.resources, head.queues);
+  const Submitted answer{end.batch, submission.first, head.count};
+  c.step.changes.push_back(change::BatchPut{end.batch, head.batch_name, head.owner,
+                                            head.batch_max_concurrent, head.count, c.now.wall,
+                                            true});
+  note_submitted(c, answer, head.client_key, head.owner);
+  Batch& batch = state.batches.at(end.batch);
+  batch.open = false;
+  state.submissions.erase(open);
+  if (batch.live == 0) {
+    state.batches.erase(end.batch);  // all were cancelled on their way in
+  } else {
+    state_ops::refresh_batch(state, end.batch);
+  }
+  state.recheck_all = true;
+  return answer;
+}
+
+Result<Answer> apply_abort(ApplyContext& c, const event::SubmitAbort& abort) {
+  State& state = c.state;
+  const auto open = state.submissions.find(abort.batch);
+  if (open == state.submissions.end()) {
+    return not_open(abort.batch);
+  }
+  const OpenSubmission& submission = open->second;
+  const JobId last{submission.first.value + submission.arrived - 1};
+  state.dropping.push_back({abort.batch, submission.first, last});
+  state.submissions.erase(open);
+  c.go_on();
+  return Answer{};
 }
 
 }  // namespace berth

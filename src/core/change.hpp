@@ -32,6 +32,14 @@ struct BatchPut {
   std::uint32_t max_concurrent = 0;
   std::uint64_t jobs = 0;
   Millis wall{0};
+  bool in_parts = false;  ///< arrives, or arrived, in parts
+  bool open = false;      ///< and more are to come
+  JobId reserved{};       ///< ids up to this one are set aside for it
+};
+
+/// A batch without jobs, as if it had never been.
+struct BatchRemove {
+  BatchId id;
 };
 
 /// Jobs and all that is known of them. Those that are not there are passed over.
@@ -102,9 +110,10 @@ struct History {
 
 }  // namespace change
 
-using Change = std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::JobPut,
-                            change::JobsRemove, change::JobUpdate, change::AttemptPut,
-                            change::AttemptEnd, change::ClientKey, change::History>;
+using Change =
+    std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::BatchRemove,
+                 change::JobPut, change::JobsRemove, change::JobUpdate, change::AttemptPut,
+                 change::AttemptEnd, change::ClientKey, change::History>;
 using Changes = std::vector<Change>;
 
 /// What a store gives back after a restart: everything that is not finished, and the counters.
@@ -135,10 +144,22 @@ struct Snapshot {
     BatchId id;
     std::string name;
     std::uint32_t max_concurrent = 0;
+    bool in_parts = false;
   };
   std::vector<std::pair<QueueId, QueueSpec>> queues;
   std::vector<Batch> batches;  ///< those with live jobs
   std::vector<LiveJob> jobs;   ///< ascending id
+  /// Jobs that live ones were to follow and that did not succeed: the last daemon ended before it
+  /// could cancel all followers.
+  std::vector<std::pair<JobId, JobState>> failed_dependencies;
+  /// Batches whose submission was cut off, with the first and last id that arrived (0: none did).
+  /// Their jobs are not in `jobs`.
+  struct OpenBatch {
+    BatchId id;
+    JobId first;
+    JobId last;
+  };
+  std::vector<OpenBatch> open_batches;
   std::vector<OpenAttempt> attempts;
   std::map<std::string, std::uint64_t> resources;
   JobId last_job;          ///< highest id ever issued

@@ -38,9 +38,13 @@ struct Forget {
 /// Look at the GPUs as soon as possible; a look that is under way does not count.
 struct Sample {};
 
+/// Come back with event::Continue, after whoever else is waiting.
+struct Continue {};
+
 }  // namespace effect
 
-using Effect = std::variant<effect::Start, effect::Kill, effect::Forget, effect::Sample>;
+using Effect =
+    std::variant<effect::Start, effect::Kill, effect::Forget, effect::Sample, effect::Continue>;
 
 /// All that one or more events led to: what to write, what must exist before it is written, and
 /// what to do afterwards.

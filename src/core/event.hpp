@@ -35,6 +35,35 @@ struct Submit {
   std::map<JobId, JobState> finished_dependencies;
 };
 
+/// The beginning of a submission that arrives in parts because it is large. Ids are set aside for
+/// all of it; none of its jobs starts before SubmitEnd, and SubmitAbort or a restart takes back
+/// those that have arrived.
+struct SubmitBegin {
+  std::string client_key;
+  std::uint32_t owner = 0;
+  std::string batch_name;
+  std::uint32_t batch_max_concurrent = 0;
+  std::vector<QueueSpec> queues;
+  std::map<std::string, std::uint64_t> resources;
+  std::uint64_t count = 0;  ///< jobs to come
+};
+
+/// The next jobs of it. `after_index` counts from the submission's first job.
+struct SubmitPart {
+  BatchId batch;
+  std::vector<JobSpec> jobs;
+  std::map<JobId, JobState> finished_dependencies;  ///< as in Submit
+};
+
+/// All have arrived.
+struct SubmitEnd {
+  BatchId batch;
+};
+
+struct SubmitAbort {
+  BatchId batch;
+};
+
 struct Kill {
   std::vector<JobId> jobs;
   std::uint32_t by_uid = 0;
@@ -79,13 +108,17 @@ struct SetHost {
   HostCapacity host;
 };
 
+/// Goes on with what was too long for one event.
+struct Continue {};
+
 /// Nothing but time has passed.
 struct Tick {};
 
 }  // namespace event
 
-using Event = std::variant<event::Submit, event::Kill, event::Remove, event::AttemptExited,
+using Event = std::variant<event::Submit, event::SubmitBegin, event::SubmitPart, event::SubmitEnd,
+                           event::SubmitAbort, event::Kill, event::Remove, event::AttemptExited,
                            event::AttemptRevoked, event::Sampled, event::ProbeFailed,
-                           event::SpaceChanged, event::SetHost, event::Tick>;
+                           event::SpaceChanged, event::SetHost, event::Continue, event::Tick>;
 
 }  // namespace berth

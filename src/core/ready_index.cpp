@@ -4,11 +4,11 @@
 
 namespace berth {
 
-void ReadyIndex::add(LaneKey key, bool open, ShapeId shape, OrderKey order) {
+void ReadyIndex::add(LaneKey key, Gate gate, ShapeId shape, OrderKey order) {
   auto [it, fresh] = lanes_.try_emplace(key);
   Lane& lane = it->second;
   if (fresh) {
-    lane.open = open;
+    lane.gate = gate;
     if (key.batch) {
       batch_lanes_[key.batch].insert(key.queue);
     }
@@ -40,12 +40,12 @@ void ReadyIndex::remove(LaneKey key, ShapeId shape, OrderKey order) {
   }
 }
 
-void ReadyIndex::set_open(LaneKey key, bool open) {
+void ReadyIndex::set_gate(LaneKey key, Gate gate) {
   const auto it = lanes_.find(key);
-  if (it == lanes_.end() || it->second.open == open) {
+  if (it == lanes_.end() || it->second.gate == gate) {
     return;
   }
-  it->second.open = open;
+  it->second.gate = gate;
   if (serial_.contains(key.queue)) {
     refresh_queue(key.queue);
   } else {
@@ -82,6 +82,9 @@ const OrderKey* ReadyIndex::first(QueueId queue) const {
   const OrderKey* best = nullptr;
   for (auto it = lanes_.lower_bound({queue, {}}); it != lanes_.end() && it->first.queue == queue;
        ++it) {
+    if (it->second.gate == Gate::hidden) {
+      continue;
+    }
     for (const auto& [shape, jobs] : it->second.by_shape) {
       if (!jobs.empty() && (best == nullptr || *jobs.begin() < *best)) {
         best = &*jobs.begin();
@@ -116,7 +119,7 @@ void ReadyIndex::refresh(LaneKey key, Lane& lane, ShapeId shape) {
     return;
   }
   const auto jobs = lane.by_shape.find(shape);
-  const bool any = lane.open && jobs != lane.by_shape.end();
+  const bool any = lane.gate == Gate::open && jobs != lane.by_shape.end();
   expose(key, lane, shape, any ? &*jobs->second.begin() : nullptr);
 }
 
@@ -139,7 +142,7 @@ void ReadyIndex::refresh_all(LaneKey key, Lane& lane, const OrderKey* serial_fir
   for (const ShapeId shape : shapes) {
     const auto jobs = lane.by_shape.find(shape);
     const OrderKey* head = nullptr;
-    if (lane.open && jobs != lane.by_shape.end()) {
+    if (lane.gate == Gate::open && jobs != lane.by_shape.end()) {
       head = &*jobs->second.begin();
       if (serial && head != serial_first) {
         head = nullptr;

@@ -40,12 +40,18 @@ class ReadyIndex {
   };
   using Heads = std::set<Head>;
 
-  /// `open` matters only when this is the lane's first job; later set_open decides.
-  void add(LaneKey lane, bool open, ShapeId shape, OrderKey key);
+  enum class Gate : std::uint8_t {
+    open,
+    closed,  ///< its jobs stand in line, but none may start
+    hidden,  ///< as if its jobs were not there
+  };
+
+  /// `gate` matters only when this is the lane's first job; later set_gate decides.
+  void add(LaneKey lane, Gate gate, ShapeId shape, OrderKey key);
   void remove(LaneKey lane, ShapeId shape, OrderKey key);
 
-  /// A closed lane exposes nothing. Lanes without jobs do not exist and need no closing.
-  void set_open(LaneKey lane, bool open);
+  /// Only an open lane exposes anything. Lanes without jobs do not exist and need no closing.
+  void set_gate(LaneKey lane, Gate gate);
   /// Of a serial queue only the very first job is exposed, whichever lane it stands in.
   void set_serial(QueueId queue, bool serial);
 
@@ -60,7 +66,7 @@ class ReadyIndex {
 
  private:
   struct Lane {
-    bool open = true;
+    Gate gate = Gate::open;
     std::map<ShapeId, std::set<OrderKey>> by_shape;
     std::map<ShapeId, OrderKey> exposed;
   };

@@ -15,6 +15,8 @@ std::string_view to_string(Reason::Kind kind) {
       return "space";
     case Reason::Kind::max_concurrent:
       return "max_concurrent";
+    case Reason::Kind::submitting:
+      return "submitting";
     case Reason::Kind::batch_limit:
       return "batch_limit";
     case Reason::Kind::queue_limit:
@@ -224,8 +226,18 @@ std::vector<Reason> explain(const State& state, const Job& job, const Room& room
          {},
          {}});
   }
-  if (const auto batch = state.batches.find(job.batch);
-      batch != state.batches.end() && !batch->second.has_room()) {
+  const auto batch = state.batches.find(job.batch);
+  if (batch != state.batches.end() && batch->second.open) {
+    const auto open = state.submissions.find(job.batch);
+    reasons.push_back({Kind::submitting,
+                       open == state.submissions.end()
+                           ? std::string("its batch was given up and is being removed")
+                           : fmt::format("its batch is still being submitted, {} of {} so far",
+                                         open->second.arrived, open->second.head.count),
+                       {},
+                       {}});
+  }
+  if (batch != state.batches.end() && !batch->second.has_room()) {
     reasons.push_back({Kind::batch_limit,
                        fmt::format("{} jobs of its batch run already, the batch's max_concurrent",
                                    batch->second.max_concurrent),

@@ -16,6 +16,7 @@ struct Reason {
     dependency,      ///< jobs it follows have not succeeded yet
     space,           ///< the disk is full
     max_concurrent,  ///< the instance runs as many jobs as it may
+    submitting,      ///< its batch has not arrived completely
     batch_limit,
     queue_limit,
     queue_order,  ///< an earlier job of the serial queue goes first

@@ -27,8 +27,8 @@ const Gpu* State::gpu(const std::string& uuid) const {
 
 LaneKey State::lane(const Job& job) const {
   const auto batch = batches.find(job.batch);
-  const bool limited = batch != batches.end() && batch->second.max_concurrent != 0;
-  return {job.queue, limited ? job.batch : BatchId{}};
+  const bool apart = batch != batches.end() && batch->second.own_lanes;
+  return {job.queue, apart ? job.batch : BatchId{}};
 }
 
 bool State::wants_samples() const {
@@ -57,12 +57,34 @@ ShapeId intern(State& state, const Request& request) {
   return it->second;
 }
 
+namespace {
+
+ReadyIndex::Gate gate_of(const State& state, LaneKey lane) {
+  using Gate = ReadyIndex::Gate;
+  if (lane.batch) {
+    const Batch& batch = state.batches.at(lane.batch);
+    if (batch.open) {
+      return Gate::hidden;
+    }
+    if (!batch.has_room()) {
+      return Gate::closed;
+    }
+  }
+  return state.queues.at(lane.queue).has_room() ? Gate::open : Gate::closed;
+}
+
+void refresh_lanes(State& state, const std::vector<LaneKey>& lanes) {
+  for (const LaneKey lane : lanes) {
+    state.ready.set_gate(lane, gate_of(state, lane));
+  }
+}
+
+}  // namespace
+
 void enqueue(State& state, const Job& job) {
   BERTH_ASSERT(job.state == JobState::queued && job.waiting_for == 0);
   const LaneKey lane = state.lane(job);
-  const bool open = state.queues.at(job.queue).has_room() &&
-                    (!lane.batch || state.batches.at(lane.batch).has_room());
-  state.ready.add(lane, open, job.shape, job.order());
+  state.ready.add(lane, gate_of(state, lane), job.shape, job.order());
   state.recheck_shapes.push_back(job.shape);
 }
 
@@ -70,21 +92,13 @@ void dequeue(State& state, const Job& job) {
   state.ready.remove(state.lane(job), job.shape, job.order());
 }
 
-namespace {
-
-void refresh_lanes(State& state, const std::vector<LaneKey>& lanes) {
-  for (const LaneKey lane : lanes) {
-    const bool open = state.queues.at(lane.queue).has_room() &&
-                      (!lane.batch || state.batches.at(lane.batch).has_room());
-    state.ready.set_open(lane, open);
-  }
-}
-
-}  // namespace
-
 void refresh_queue(State& state, QueueId queue) {
   state.ready.set_serial(queue, state.queues.at(queue).limit == 1);
   refresh_lanes(state, state.ready.lanes_of(queue));
+}
+
+void refresh_batch(State& state, BatchId batch) {
+  refresh_lanes(state, state.ready.lanes_of(batch));
 }
 
 void occupy(State& state, const Job& job) {
@@ -163,9 +177,9 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     state.ready.set_serial(id, spec.limit == 1);
   }
   for (const Snapshot::Batch& batch : snapshot.batches) {
-    state.batches.emplace(batch.id, Batch{batch.id, batch.name, batch.max_concurrent, 0, 0});
+    state.batches.emplace(batch.id, Batch{batch.id, batch.name, batch.max_concurrent, 0, 0, false,
+                                          batch.max_concurrent != 0 || batch.in_parts});
   }
-  state.jobs.reserve(snapshot.jobs.size());
   for (const Snapshot::LiveJob& live : snapshot.jobs) {
     Job job;
     job.id = live.id;
@@ -202,6 +216,15 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     state_ops::claim(state, attempt, Millis{0});
     state_ops::occupy(state, job->second);
     state.attempts.emplace(open.id, std::move(attempt));
+  }
+  for (const auto& [id, ended_as] : snapshot.failed_dependencies) {
+    if (auto followers = state.dependents.extract(id); !followers.empty()) {
+      state.settling.push_back({id, ended_as, std::move(followers.mapped()), 0});
+    }
+  }
+  for (const Snapshot::OpenBatch& open : snapshot.open_batches) {
+    state.batches.emplace(open.id, Batch{open.id, {}, 0, 0, 0, true, true});
+    state.dropping.push_back({open.id, open.first, open.last});
   }
   state.recheck_all = true;
   return state;

@@ -4,12 +4,14 @@
 // Finished jobs are not here: they live in the store, and whoever waits for them has been told.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/sharded_map.hpp"
 #include "core/change.hpp"
 #include "core/gpu.hpp"
 #include "core/job.hpp"
@@ -60,8 +62,35 @@ struct Batch {
   std::uint32_t max_concurrent = 0;
   std::uint32_t running = 0;
   std::uint64_t live = 0;  ///< jobs not finished
+  /// Its jobs still arrive, in parts, and none of them may start; or it was given up and they go.
+  bool open = false;
+  /// Its jobs stand in lanes of their own: it has a limit, or arrived in parts.
+  bool own_lanes = false;
 
   [[nodiscard]] bool has_room() const { return max_concurrent == 0 || running < max_concurrent; }
+};
+
+/// A submission of which parts are still to come.
+struct OpenSubmission {
+  event::SubmitBegin head;
+  JobId first;                ///< ids are set aside for all of it
+  std::uint64_t arrived = 0;  ///< how many jobs are there
+};
+
+/// A job that has ended, and those of its followers that do not know it yet. One job may be
+/// followed by any number, so they are told a slice at a time.
+struct Settling {
+  JobId ended;
+  JobState as = JobState::succeeded;
+  std::vector<JobId> followers;
+  std::size_t next = 0;
+};
+
+/// A batch that was given up before it was complete; its jobs are taken away a slice at a time.
+struct Dropping {
+  BatchId batch;
+  JobId next;
+  JobId last;
 };
 
 /// What an attempt has been promised of one GPU.
@@ -96,7 +125,7 @@ class State {
   HostCapacity host;
   HostUse use;
 
-  std::unordered_map<JobId, Job> jobs;
+  ShardedMap<JobId, Job> jobs;
   std::unordered_map<AttemptId, Attempt> attempts;
   std::map<QueueId, Queue> queues;
   std::map<std::string, QueueId, std::less<>> queue_names;
@@ -116,8 +145,12 @@ class State {
   QueueId last_queue;
 
   ReadyIndex ready;
-  std::unordered_map<JobId, std::vector<JobId>> dependents;  ///< who waits for the key
-  std::unordered_map<JobId, std::vector<JobId>> pending;     ///< what a waiting job waits for
+  ShardedMap<JobId, std::vector<JobId>> dependents;  ///< who waits for the key
+  ShardedMap<JobId, std::vector<JobId>> pending;     ///< what a waiting job waits for
+  std::map<BatchId, OpenSubmission> submissions;
+  std::deque<Settling> settling;
+  std::deque<Dropping> dropping;
+  bool continuing = false;  ///< somebody has been asked to come back for the next slice
 
   /// Requests seen so far, interned; ShapeId is 1 + index.
   std::vector<Request> shapes;

@@ -19,5 +19,7 @@ void claim(State& state, const Attempt& attempt, Millis made);
 
 /// After the limit of a queue has changed.
 void refresh_queue(State& state, QueueId queue);
+/// After a batch has been opened or closed to its jobs.
+void refresh_batch(State& state, BatchId batch);
 
 }  // namespace berth::state_ops

@@ -344,11 +344,12 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   }
   impl->runner->recover(open_attempts);
   impl->engine->resume_kills();
-  TRY_ASSIGN(impl->server, HttpServer::listen(impl->loop.io(), paths.socket,
-                                              [self](HttpRequest request, Respond respond) {
-                                                self->service->handle(std::move(request),
-                                                                      std::move(respond));
-                                              }));
+  TRY_ASSIGN(impl->server,
+             HttpServer::listen(
+                 impl->loop.io(), paths.socket, [self](HttpRequest request, Respond respond) {
+                   self->loop.timed(
+                       [&] { self->service->handle(std::move(request), std::move(respond)); });
+                 }));
   impl->signals = impl->loop.on_signals({SIGTERM, SIGINT, SIGHUP}, [self](int number) {
     self->stop(fmt::format("signal {}", number));
   });

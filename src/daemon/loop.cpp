@@ -1,5 +1,8 @@
 #include "daemon/loop.hpp"
 
+#include <time.h>
+
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
@@ -12,7 +15,32 @@ namespace berth {
 
 namespace asio = boost::asio;
 
+namespace {
+
+std::chrono::nanoseconds read_nanoseconds(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+void run_timed(LoopStats& stats, const Loop::Task& task) {
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  const auto wall = read_nanoseconds(CLOCK_MONOTONIC);
+  const auto own = read_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  task();
+  const auto took = duration_cast<microseconds>(read_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - own);
+  ++stats.tasks;
+  stats.over_limit += took > LoopStats::kLimit ? 1 : 0;
+  stats.longest = std::max(stats.longest, took);
+  stats.longest_wall = std::max(
+      stats.longest_wall, duration_cast<microseconds>(read_nanoseconds(CLOCK_MONOTONIC) - wall));
+}
+
+}  // namespace
+
 struct Loop::Impl {
+  LoopStats stats;
   asio::io_context io{1};
   asio::executor_work_guard<asio::io_context::executor_type> work = asio::make_work_guard(io);
 };
@@ -34,8 +62,9 @@ struct Watch {
 };
 
 struct Signals {
-  explicit Signals(asio::io_context& io) : set(io) {}
+  Signals(asio::io_context& io, LoopStats& loop_stats) : set(io), stats(loop_stats) {}
   asio::signal_set set;
+  LoopStats& stats;
   std::function<void(int)> task;
 };
 
@@ -43,7 +72,7 @@ void next_signal(const std::shared_ptr<Signals>& signals) {
   signals->set.async_wait(
       [weak = std::weak_ptr(signals)](const boost::system::error_code& error, int number) {
         if (const auto alive = weak.lock(); alive && !error) {
-          alive->task(number);
+          run_timed(alive->stats, [&] { alive->task(number); });
           next_signal(alive);
         }
       });
@@ -61,7 +90,14 @@ void Loop::stop() {
   impl_->io.stop();
 }
 void Loop::post(Task task) {
-  asio::post(impl_->io, std::move(task));
+  asio::post(impl_->io,
+             [impl = impl_.get(), task = std::move(task)] { run_timed(impl->stats, task); });
+}
+void Loop::timed(const Task& task) {
+  run_timed(impl_->stats, task);
+}
+const LoopStats& Loop::stats() const {
+  return impl_->stats;
 }
 asio::io_context& Loop::io() {
   return impl_->io;
@@ -69,10 +105,10 @@ asio::io_context& Loop::io() {
 
 Loop::Handle Loop::after(Millis delay, Task task) {
   auto timer = std::make_shared<asio::steady_timer>(impl_->io, delay);
-  timer->async_wait([task = std::move(task),
+  timer->async_wait([impl = impl_.get(), task = std::move(task),
                      weak = std::weak_ptr(timer)](const boost::system::error_code& error) {
     if (!error && !weak.expired()) {
-      task();
+      run_timed(impl->stats, task);
     }
   });
   Handle handle;
@@ -84,11 +120,11 @@ Loop::Handle Loop::when_readable(int fd, Task task) {
   auto watch = std::make_shared<Watch>(impl_->io, fd);
   watch->descriptor.async_wait(
       asio::posix::stream_descriptor::wait_read,
-      [task = std::move(task),
+      [impl = impl_.get(), task = std::move(task),
        weak = std::weak_ptr(watch)](const boost::system::error_code& error) {
         if (const auto alive = weak.lock(); alive && !error) {
           alive->release();  // so that the task may watch the same descriptor again
-          task();
+          run_timed(impl->stats, task);
         }
       });
   Handle handle;
@@ -97,7 +133,7 @@ Loop::Handle Loop::when_readable(int fd, Task task) {
 }
 
 Loop::Handle Loop::on_signals(std::initializer_list<int> signals, std::function<void(int)> task) {
-  auto set = std::make_shared<Signals>(impl_->io);
+  auto set = std::make_shared<Signals>(impl_->io, impl_->stats);
   for (const int signal : signals) {
     set->set.add(signal);
   }

@@ -1,6 +1,8 @@
 #pragma once
 // The daemon's one event loop, without the weight of Asio in every file that uses it.
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -11,6 +13,17 @@ class io_context;
 }
 
 namespace berth {
+
+/// How long tasks have held the loop. Processor time is what a task itself took; on a busy machine
+/// the clock on the wall shows others' work too.
+struct LoopStats {
+  static constexpr std::chrono::microseconds kLimit{5'000};
+
+  std::uint64_t tasks = 0;
+  std::uint64_t over_limit = 0;  ///< took more processor time than kLimit
+  std::chrono::microseconds longest{0};
+  std::chrono::microseconds longest_wall{0};
+};
 
 class Loop {
  public:
@@ -47,6 +60,11 @@ class Loop {
   /// Calls the task on every one of these signals.
   [[nodiscard]] Handle on_signals(std::initializer_list<int> signals,
                                   std::function<void(int)> task);
+
+  /// Runs a task here and now, and counts it. For what reaches the loop's thread otherwise than
+  /// through this class.
+  void timed(const Task& task);
+  [[nodiscard]] const LoopStats& stats() const;
 
   [[nodiscard]] boost::asio::io_context& io();
 

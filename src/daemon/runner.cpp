@@ -36,6 +36,8 @@ void Runner::run(const Effect& effect) {
     kill(*kill_effect);
   } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
     spawner_.post([this, attempt = forget->attempt] { launcher_.forget(attempt); });
+  } else if (std::holds_alternative<effect::Continue>(effect)) {
+    loop_.post([this] { hooks_.emit(event::Continue{}); });
   } else {
     hooks_.sample();
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/reason.hpp"
+#include "daemon/stream_submit.hpp"
 #include "daemon/views.hpp"
 
 namespace berth {
@@ -16,6 +17,13 @@ namespace {
 
 /// Decoding a larger body takes long enough to be noticed by others.
 constexpr std::size_t kDecodeHere = 64 * 1024;
+/// A task of the loop is done with in a few milliseconds if it looks at no more than so many.
+constexpr std::size_t kExplained = 200;
+constexpr std::size_t kKilled = 200;
+constexpr std::uint64_t kIdsChecked = 10'000;
+/// Beyond these, requests are told to come back.
+constexpr std::size_t kReadsWaiting = 200;
+constexpr std::size_t kStreams = 4;
 constexpr Millis kListenPace{50};
 constexpr Millis kGpuAgeShown{1'000};
 
@@ -63,9 +71,14 @@ void Service::handle(HttpRequest request, Respond respond) {
     respond(std::move(response));
     return;
   }
+  if (overloaded(match.route->id)) {
+    respond(
+        error_response({ErrorCode::busy, "the daemon has too much to do; try again in a moment"}));
+    return;
+  }
   switch (match.route->id) {
     case RouteId::submit:
-      return submit(request, std::move(respond));
+      return submit(std::move(request), std::move(respond));
     case RouteId::list_jobs:
       return list_jobs(request, std::move(respond));
     case RouteId::kill:
@@ -95,16 +108,43 @@ void Service::handle(HttpRequest request, Respond respond) {
   }
 }
 
-void Service::submit(const HttpRequest& request, Respond respond) {
-  if (request.body.size() <= kDecodeHere) {
-    submit_decoded(decode_submit(request.body), request.peer_uid, std::move(respond));
+bool Service::overloaded(RouteId route) {
+  switch (route) {
+    case RouteId::stop:
+    case RouteId::kill:
+      return false;  // they make things better
+    case RouteId::submit:
+      return streams_ >= kStreams || readers_.backlog() > kReadsWaiting;
+    default:
+      return readers_.backlog() > kReadsWaiting;
+  }
+}
+
+void Service::submit(HttpRequest request, Respond respond) {
+  if (request.stream) {
+    ++streams_;
+    StreamSubmit::start(loop_, engine_, readers_, std::move(request), std::move(respond),
+                        [this] { --streams_; });
     return;
   }
-  read_store([body = request.body](StoreReader&) { return decode_submit(body); },
-             [this, owner = request.peer_uid,
-              respond = std::move(respond)](Result<event::Submit> decoded) mutable {
-               submit_decoded(std::move(decoded), owner, std::move(respond));
-             });
+  const std::uint32_t owner = request.peer_uid;
+  if (request.body.size() <= kDecodeHere) {
+    submit_decoded(decode_submit(request.body), owner, std::move(respond));
+    return;
+  }
+  read_store(
+      [body = std::move(request.body)](StoreReader&) {
+        auto decoded = decode_submit(body);
+        if (decoded) {
+          if (Status checked = check_submission(decoded->jobs); !checked) {
+            decoded = std::unexpected(std::move(checked.error()));
+          }
+        }
+        return decoded;
+      },
+      [this, owner, respond = std::move(respond)](Result<event::Submit> decoded) mutable {
+        submit_decoded(std::move(decoded), owner, std::move(respond));
+      });
 }
 
 void Service::submit_decoded(Result<event::Submit> decoded, std::uint32_t owner, Respond respond) {
@@ -113,7 +153,7 @@ void Service::submit_decoded(Result<event::Submit> decoded, std::uint32_t owner,
     return;
   }
   decoded->owner = owner;
-  engine_.handle(std::move(*decoded), [respond = std::move(respond)](Result<Answer> answer) {
+  Engine::Reply reply = [respond = std::move(respond)](const Result<Answer>& answer) {
     if (!answer) {
       respond(error_response(answer.error()));
       return;
@@ -121,24 +161,43 @@ void Service::submit_decoded(Result<event::Submit> decoded, std::uint32_t owner,
     const auto& submitted = std::get<Submitted>(*answer);
     respond(ok(encode(SubmitAnswer{submitted.batch.value, submitted.first.value,
                                    submitted.first.value + submitted.count - 1})));
-  });
+  };
+  if (decoded->jobs.size() <= kPartJobs) {
+    engine_.handle(std::move(*decoded), std::move(reply));
+  } else {
+    submit_in_parts(
+        engine_, std::move(*decoded), [this](Loop::Task task) { loop_.post(std::move(task)); },
+        std::move(reply));
+  }
 }
 
 JobView Service::view(const JobRow& row) const {
   return job_view(row, config_.node, config_.logs);
 }
 
-void Service::explain_all(std::vector<JobView>& jobs) const {
+void Service::explain_all(std::shared_ptr<std::vector<JobView>> jobs, std::size_t from,
+                          std::function<void()> then) {
   const Room room(engine_.state(), read_clock());
-  for (JobView& job : jobs) {
+  std::size_t explained = 0;
+  for (; from < jobs->size() && explained < kExplained; ++from) {
+    JobView& job = (*jobs)[from];
     if (job.state != JobState::queued) {
       continue;
     }
+    ++explained;
     if (const Job* live = engine_.state().job(JobId{job.id})) {
       const auto reasons = explain(engine_.state(), *live, room);
       job.reason = reasons.empty() ? std::string{} : reasons.front().text;
     }
   }
+  if (from == jobs->size()) {
+    // What was seen of the State must be durable before it is told.
+    engine_.read([](const State&) { return 0; }, [then = std::move(then)](int) { then(); });
+    return;
+  }
+  loop_.post([this, jobs = std::move(jobs), from, then = std::move(then)]() mutable {
+    explain_all(std::move(jobs), from, std::move(then));
+  });
 }
 
 void Service::list_jobs(const HttpRequest& request, Respond respond) {
@@ -156,15 +215,16 @@ void Service::list_jobs(const HttpRequest& request, Respond respond) {
           respond(error_response(page.error()));
           return;
         }
-        explain_all(page->jobs);
-        engine_.read([](const State&) { return 0; },
-                     [this, respond = std::move(respond), page = std::move(*page)](int) mutable {
-                       // Pages can be long: they become text away from the loop.
-                       read_store([page = std::move(page)](StoreReader&) { return encode(page); },
-                                  [respond = std::move(respond)](std::string body) {
-                                    respond(ok(std::move(body)));
-                                  });
-                     });
+        const auto jobs = std::make_shared<std::vector<JobView>>(std::move(page->jobs));
+        explain_all(
+            jobs, 0, [this, jobs, next = page->next, respond = std::move(respond)]() mutable {
+              // Pages can be long: they become text away from the loop.
+              read_store(
+                  [jobs, next](StoreReader&) { return encode(JobPage{std::move(*jobs), next}); },
+                  [respond = std::move(respond)](std::string body) {
+                    respond(ok(std::move(body)));
+                  });
+            });
       });
 }
 
@@ -188,12 +248,11 @@ void Service::with_detail(std::uint64_t id, Respond respond,
 
 void Service::show_job(std::uint64_t id, Respond respond) {
   with_detail(id, std::move(respond), [this](JobDetail detail, Respond reply) {
-    std::vector<JobView> one{std::move(detail.job)};
-    explain_all(one);
-    detail.job = std::move(one.front());
-    engine_.read(
-        [](const State&) { return 0; },
-        [reply = std::move(reply), detail = std::move(detail)](int) { reply(ok(encode(detail))); });
+    const auto one = std::make_shared<std::vector<JobView>>(1, std::move(detail.job));
+    explain_all(one, 0, [one, reply = std::move(reply), detail = std::move(detail)]() mutable {
+      detail.job = std::move(one->front());
+      reply(ok(encode(detail)));
+    });
   });
 }
 
@@ -217,55 +276,79 @@ void Service::why(std::uint64_t id, Respond respond) {
   });
 }
 
+/// A kill of many, on its way through them.
+struct Service::KillWork {
+  std::uint32_t by_uid = 0;
+  std::optional<Millis> grace;
+  bool all = false;
+  std::uint64_t next = 1;  ///< of all: the next id to look at
+  std::uint64_t last = 0;
+  std::vector<std::uint64_t> ids;
+  std::size_t taken = 0;  ///< of ids
+  KillAnswer result;
+  std::vector<JobId> unknown;
+  Respond respond;
+};
+
 void Service::kill(const HttpRequest& request, Respond respond) {
   const auto asked = decode_kill(request.body);
   if (!asked) {
     respond(error_response(asked.error()));
     return;
   }
+  auto work = std::make_shared<KillWork>();
+  work->by_uid = request.peer_uid;
+  work->grace = asked->grace;
+  work->all = asked->all;
+  work->last = engine_.state().last_job.value;
+  work->ids = asked->ids;
+  work->respond = std::move(respond);
+  kill_on(work);
+}
+
+void Service::kill_on(const std::shared_ptr<KillWork>& work) {
   event::Kill event;
-  event.by_uid = request.peer_uid;
-  event.grace = asked->grace;
-  if (asked->all) {
-    for (const auto& [id, job] : engine_.state().jobs) {
-      event.jobs.push_back(id);
+  event.by_uid = work->by_uid;
+  event.grace = work->grace;
+  while (work->taken < work->ids.size() && event.jobs.size() < kKilled) {
+    event.jobs.push_back(JobId{work->ids[work->taken++]});
+  }
+  for (std::uint64_t looked = 0;
+       work->all && work->next <= work->last && looked < kIdsChecked && event.jobs.size() < kKilled;
+       ++looked, ++work->next) {
+    if (engine_.state().jobs.contains(JobId{work->next})) {
+      event.jobs.push_back(JobId{work->next});
     }
-    std::ranges::sort(event.jobs);
   }
-  for (const std::uint64_t id : asked->ids) {
-    event.jobs.push_back(JobId{id});
-  }
-  engine_.handle(
-      std::move(event), [this, respond = std::move(respond)](Result<Answer> answer) mutable {
-        if (!answer) {
-          respond(error_response(answer.error()));
-          return;
-        }
-        const auto& killed = std::get<Killed>(*answer);
-        KillAnswer result;
-        for (const JobId id : killed.killed) {
-          result.killed.push_back(id.value);
-        }
-        for (const JobId id : killed.cancelled) {
-          result.cancelled.push_back(id.value);
-        }
-        // Not alive: either it has ended, or it never was.
-        read_store(
-            [ids = killed.unknown](StoreReader& reader) {
-              std::vector<std::pair<std::uint64_t, bool>> found;
-              for (const JobId id : ids) {
-                const auto row = reader.job(id);
-                found.emplace_back(id.value, row && row->has_value());
-              }
-              return found;
-            },
-            [result = std::move(result), respond = std::move(respond)](const auto& found) mutable {
-              for (const auto& [id, exists] : found) {
-                (exists ? result.finished : result.unknown).push_back(id);
-              }
-              respond(ok(encode(result)));
-            });
-      });
+  engine_.handle(std::move(event), [this, work](const Result<Answer>& answer) {
+    if (!answer) {
+      work->respond(error_response(answer.error()));
+      return;
+    }
+    const auto& killed = std::get<Killed>(*answer);
+    for (const JobId id : killed.killed) {
+      work->result.killed.push_back(id.value);
+    }
+    for (const JobId id : killed.cancelled) {
+      work->result.cancelled.push_back(id.value);
+    }
+    work->unknown.insert(work->unknown.end(), killed.unknown.begin(), killed.unknown.end());
+    if (work->taken < work->ids.size() || (work->all && work->next <= work->last)) {
+      loop_.post([this, work] { kill_on(work); });
+      return;
+    }
+    // Not alive: either it has ended, or it never was.
+    read_store(
+        [work](StoreReader& reader) {
+          for (const JobId id : work->unknown) {
+            const auto row = reader.job(id);
+            (row && row->has_value() ? work->result.finished : work->result.unknown)
+                .push_back(id.value);
+          }
+          return encode(work->result);
+        },
+        [work](std::string body) { work->respond(ok(std::move(body))); });
+  });
 }
 
 void Service::wait(const HttpRequest& request, Respond respond) {
@@ -287,19 +370,29 @@ void Service::wait(const HttpRequest& request, Respond respond) {
 }
 
 void Service::check(const std::shared_ptr<Waiter>& waiter) {
-  if (waiter->answering) {
+  if (waiter->answering || waiter->checking) {
     return;
   }
   const auto alive = [this](std::uint64_t id) { return engine_.state().jobs.contains(JobId{id}); };
   if (waiter->live != 0 && alive(waiter->live)) {
     return;
   }
-  // Ids end roughly in order, so looking from the last one found alive is nearly always short.
+  // From the last one found alive: those before it have ended, and stay so.
+  std::uint64_t looked = 0;
   for (const auto& [first, last] : waiter->query.ids.ranges()) {
     const std::uint64_t end = std::min(last, engine_.state().last_job.value);
-    for (std::uint64_t id = std::max(first, waiter->live); id <= end; ++id) {
+    for (std::uint64_t id = std::max(first, waiter->checked + 1); id <= end; ++id) {
       if (alive(id)) {
         waiter->live = id;
+        return;
+      }
+      waiter->checked = id;
+      if (++looked == kIdsChecked) {
+        waiter->checking = true;
+        loop_.post([this, waiter] {
+          waiter->checking = false;
+          check(waiter);
+        });
         return;
       }
     }
@@ -311,23 +404,21 @@ void Service::answer(const std::shared_ptr<Waiter>& waiter, bool done) {
   waiter->answering = true;
   waiter->timeout.reset();
   waiters_.remove(waiter);
-  engine_.read([](const State&) { return 0; },
-               [this, waiter, done](int) {
-                 read_store(
-                     [this, ids = waiter->query.ids](StoreReader& reader) {
-                       berth::JobQuery query;
-                       query.ids = ids;
-                       query.limit = kPageLimitMax;
-                       return read_page(reader, query, config_.node, config_.logs);
-                     },
-                     [waiter, done](Result<JobPage> page) {
-                       if (!page) {
-                         waiter->respond(error_response(page.error()));
-                         return;
-                       }
-                       waiter->respond(ok(encode(WaitAnswer{done, std::move(page->jobs)})));
-                     });
-               });
+  engine_.read(
+      [](const State&) { return 0; },
+      [this, waiter, done](int) {
+        read_store(
+            [this, done, ids = waiter->query.ids](StoreReader& reader) -> Result<std::string> {
+              berth::JobQuery query;
+              query.ids = ids;
+              query.limit = kPageLimitMax;
+              TRY_ASSIGN(JobPage page, read_page(reader, query, config_.node, config_.logs));
+              return encode(WaitAnswer{done, std::move(page.jobs)});
+            },
+            [waiter](const Result<std::string>& body) {
+              waiter->respond(body ? ok(*body) : error_response(body.error()));
+            });
+      });
 }
 
 std::vector<GpuView> Service::gpu_views() const {
@@ -371,6 +462,11 @@ void Service::status(Respond respond) {
                }
                status.probe.error = state.probe_error;
                status.probe.simulated = config_.simulated;
+               const LoopStats& loop = loop_.stats();
+               status.loop.tasks = loop.tasks;
+               status.loop.over_limit = loop.over_limit;
+               status.loop.longest_us = static_cast<std::uint64_t>(loop.longest.count());
+               status.loop.longest_wall_us = static_cast<std::uint64_t>(loop.longest_wall.count());
                status.space.low = state.low_space;
                status.space.detail = state.space_detail;
                engine_.read([](const State&) { return 0; },

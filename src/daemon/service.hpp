@@ -48,7 +48,9 @@ class Service {
     WaitQuery query;
     Respond respond;
     Loop::Handle timeout;
-    std::uint64_t live = 0;  ///< an id known to be alive: nothing to check while it is
+    std::uint64_t live = 0;     ///< an id known to be alive: nothing to check while it is
+    std::uint64_t checked = 0;  ///< ids up to this one have ended
+    bool checking = false;      ///< comes back for more
     bool answering = false;
   };
   struct Listener {
@@ -60,8 +62,10 @@ class Service {
     bool last_look = false;
   };
 
-  void submit(const HttpRequest& request, Respond respond);
+  void submit(HttpRequest request, Respond respond);
   void submit_decoded(Result<event::Submit> submit, std::uint32_t owner, Respond respond);
+  /// Whether more work would only lengthen the queue; then the client is told to come back.
+  [[nodiscard]] bool overloaded(RouteId route);
   void list_jobs(const HttpRequest& request, Respond respond);
   void show_job(std::uint64_t id, Respond respond);
   void why(std::uint64_t id, Respond respond);
@@ -82,8 +86,11 @@ class Service {
   void answer(const std::shared_ptr<Waiter>& waiter, bool done);
   void look(const std::shared_ptr<Listener>& listener);
   [[nodiscard]] JobView view(const JobRow& row) const;
-  /// Adds why each waiting job waits.
-  void explain_all(std::vector<JobView>& jobs) const;
+  /// Adds why each waiting job waits, a slice at a time, then calls `then`.
+  void explain_all(std::shared_ptr<std::vector<JobView>> jobs, std::size_t from,
+                   std::function<void()> then);
+  struct KillWork;
+  void kill_on(const std::shared_ptr<KillWork>& work);
   [[nodiscard]] std::vector<GpuView> gpu_views() const;
 
   Loop& loop_;
@@ -94,6 +101,7 @@ class Service {
   ServiceConfig config_;
   Hooks hooks_;
   Millis started_;
+  std::size_t streams_ = 0;  ///< submissions that are arriving
   std::list<std::shared_ptr<Waiter>> waiters_;
   std::list<std::shared_ptr<Listener>> listeners_;
   Loop::Handle listeners_timer_;

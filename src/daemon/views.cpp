@@ -73,6 +73,7 @@ Result<JobPage> read_page(StoreReader& reader, const JobQuery& query, const std:
       filter.ids.emplace_back(JobId{first}, JobId{last});
     }
   }
+  filter.since = query.since;
   filter.after = JobId{query.after};
   filter.descending = query.descending;
   filter.limit = query.limit;

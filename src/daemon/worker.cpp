@@ -34,6 +34,11 @@ void Worker::post(std::function<void()> task) {
   wake_.notify_one();
 }
 
+std::size_t Worker::backlog() {
+  const std::scoped_lock lock(mutex_);
+  return tasks_.size();
+}
+
 void Worker::run() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -19,6 +19,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   void post(std::function<void()> task);
+  /// How many tasks have not begun yet.
+  [[nodiscard]] std::size_t backlog();
 
  private:
   void run();

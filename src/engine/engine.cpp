@@ -17,27 +17,31 @@ void Engine::handle(Event event, Reply reply) {
     }
     return;
   }
-  std::pair<std::string, std::uint32_t> key;
+  Key key;
   if (auto* submit = std::get_if<event::Submit>(&event)) {
-    if (!submit->client_key.empty()) {
-      if (const auto earlier = find_earlier(*submit)) {
-        when_durable([reply = std::move(reply), earlier = *earlier] {
-          if (reply) {
-            reply(Answer{earlier});
-          }
-        });
-        return;
-      }
-      key = std::pair{submit->client_key, submit->owner};
+    key = {submit->client_key, submit->owner};
+    find_dependencies(submit->jobs, submit->finished_dependencies);
+  } else if (const auto* begin = std::get_if<event::SubmitBegin>(&event)) {
+    key = {begin->client_key, begin->owner};
+  } else if (auto* part = std::get_if<event::SubmitPart>(&event)) {
+    find_dependencies(part->jobs, part->finished_dependencies);
+  } else if (const auto* end = std::get_if<event::SubmitEnd>(&event)) {
+    if (const auto open = state_.submissions.find(end->batch); open != state_.submissions.end()) {
+      key = {open->second.head.client_key, open->second.head.owner};
     }
-    for (const JobSpec& job : submit->jobs) {
-      for (const JobId id : job.after) {
-        if (!state_.jobs.contains(id) && !submit->finished_dependencies.contains(id)) {
-          if (const auto finished = find_finished(id)) {
-            submit->finished_dependencies.emplace(id, *finished);
-          }
-        }
+  }
+  if (!key.first.empty()) {
+    if (const auto earlier = find_earlier(key)) {
+      if (const auto* end = std::get_if<event::SubmitEnd>(&event)) {
+        // Somebody was quicker with the same submission; this one has not happened.
+        handle(event::SubmitAbort{end->batch});
       }
+      when_durable([reply = std::move(reply), earlier = *earlier] {
+        if (reply) {
+          reply(Answer{earlier});
+        }
+      });
+      return;
     }
   }
   if (const auto* space = std::get_if<event::SpaceChanged>(&event)) {
@@ -47,7 +51,8 @@ void Engine::handle(Event event, Reply reply) {
   auto answer = apply(state_, std::move(event), clock_.now(), open_.step);
   note_finished(before);
   if (answer) {
-    if (const auto* submitted = std::get_if<Submitted>(&*answer); submitted && !key.first.empty()) {
+    if (const auto* submitted = std::get_if<Submitted>(&*answer);
+        submitted && !key.first.empty() && !state_.submissions.contains(submitted->batch)) {
       open_.keys.emplace(std::move(key), *submitted);
     }
     decide_now();
@@ -61,17 +66,29 @@ void Engine::handle(Event event, Reply reply) {
   }
 }
 
-std::optional<Submitted> Engine::find_earlier(const event::Submit& submit) {
-  const std::pair wanted{submit.client_key, submit.owner};
+std::optional<Submitted> Engine::find_earlier(const Key& key) {
   for (const Batch* batch : {&open_, &committing_}) {
-    if (const auto it = batch->keys.find(wanted); it != batch->keys.end()) {
+    if (const auto it = batch->keys.find(key); it != batch->keys.end()) {
       return it->second;
     }
   }
-  if (const auto stored = store_.find_key(submit.client_key, submit.owner)) {
+  if (const auto stored = store_.find_key(key.first, key.second)) {
     return Submitted{stored->batch, stored->first, stored->count};
   }
   return std::nullopt;
+}
+
+void Engine::find_dependencies(const std::vector<JobSpec>& jobs,
+                               std::map<JobId, JobState>& finished) {
+  for (const JobSpec& job : jobs) {
+    for (const JobId id : job.after) {
+      if (!state_.jobs.contains(id) && !finished.contains(id)) {
+        if (const auto state = find_finished(id)) {
+          finished.emplace(id, *state);
+        }
+      }
+    }
+  }
 }
 
 std::optional<JobState> Engine::find_finished(JobId id) {

@@ -52,11 +52,12 @@ class Engine {
   std::function<void()> on_durable;
 
  private:
+  using Key = std::pair<std::string, std::uint32_t>;  ///< of a client, and who it is
   struct Batch {
     Step step;
     std::vector<std::function<void()>> replies;
-    std::map<std::pair<std::string, std::uint32_t>, Submitted> keys;  ///< not yet in the store
-    std::unordered_map<JobId, JobState> finished;                     ///< likewise
+    std::map<Key, Submitted> keys;                 ///< not yet in the store
+    std::unordered_map<JobId, JobState> finished;  ///< likewise
     [[nodiscard]] bool empty() const {
       return step.changes.empty() && step.effects.empty() && replies.empty();
     }
@@ -67,7 +68,8 @@ class Engine {
   void pump();
   void committed(CommitOutcome outcome);
   void release(Batch& batch, const CommitOutcome& outcome);
-  std::optional<Submitted> find_earlier(const event::Submit& submit);
+  std::optional<Submitted> find_earlier(const Key& key);
+  void find_dependencies(const std::vector<JobSpec>& jobs, std::map<JobId, JobState>& finished);
   std::optional<JobState> find_finished(JobId id);
   void note_finished(std::size_t first_change);
 

@@ -12,13 +12,14 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<std::pair<ErrorCode, std::string_view>, 8> kErrorCodes{{
+constexpr std::array<std::pair<ErrorCode, std::string_view>, 9> kErrorCodes{{
     {ErrorCode::invalid, "invalid"},
     {ErrorCode::not_found, "not_found"},
     {ErrorCode::conflict, "conflict"},
     {ErrorCode::refused, "refused"},
     {ErrorCode::no_space, "no_space"},
     {ErrorCode::unavailable, "unavailable"},
+    {ErrorCode::busy, "busy"},
     {ErrorCode::corrupt, "corrupt"},
     {ErrorCode::io, "io"},
 }};

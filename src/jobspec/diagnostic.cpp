@@ -6,32 +6,34 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
+
 namespace berth {
 namespace {
 
 constexpr std::size_t kLongestShownLine = 200;
 
-std::string_view line_of(std::string_view text, std::uint32_t line) {
-  for (; line > 1; --line) {
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos) {
-      return {};
-    }
-    text.remove_prefix(end + 1);
+/// The next character of `text`, as it may stand in a terminal, and how many bytes it was.
+std::pair<std::string_view, std::size_t> shown(std::string_view text) {
+  const auto length = utf8_length(text);
+  const auto first = static_cast<unsigned char>(text.front());
+  // U+0080 to U+009F are control characters, too, and some terminals obey them.
+  const bool control = (first < 0x20 && first != '\t') || first == 0x7f ||
+                       (first == 0xC2 && length == 2 && static_cast<unsigned char>(text[1]) < 0xA0);
+  if (length == 0 || control) {
+    return {"?", std::max<std::size_t>(length, 1)};
   }
-  text = text.substr(0, text.find('\n'));
-  if (text.ends_with('\r')) {
-    text.remove_suffix(1);
-  }
-  return text;
+  return {text.substr(0, length), length};
 }
 
-bool starts_code_point(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-}
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+std::string shown_all(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const auto [character, length] = shown(text);
+    out += character;
+    text.remove_prefix(length);
+  }
+  return out;
 }
 
 /// How many insertions, deletions, replacements and swaps of neighbours turn one into the other.
@@ -59,21 +61,43 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
+std::string_view line_of(std::string_view text, std::uint32_t line) {
+  for (; line > 1; --line) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) {
+      return {};
+    }
+    text.remove_prefix(end + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
 std::string render(const Diagnostic& diagnostic, std::string_view text) {
   const auto& [file, at, message] = diagnostic;
-  auto out = fmt::format("{}:{}:{}: {}\n", file, at.line, at.column, message);
-  const auto line = line_of(text, at.line);
+  auto out = fmt::format("{}:{}:{}: {}\n", shown_all(file), at.line, at.column, shown_all(message));
+  const auto line = line_of(without_mark(text), at.line);
   const auto column = std::size_t{at.column} - 1;
   if (line.empty() || line.size() > kLongestShownLine || column > line.size()) {
     return out;
   }
   std::string source;
   std::string marker;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    source += line[i] != '\t' && is_control(line[i]) ? '?' : line[i];
-    if (i < column && starts_code_point(line[i])) {
-      marker += line[i] == '\t' ? '\t' : ' ';  // a tab is as wide here as it is above
+  for (std::size_t i = 0; i < line.size();) {
+    const auto [character, length] = shown(line.substr(i));
+    source += character;
+    if (i < column) {
+      marker += character == "\t" ? '\t' : ' ';  // a tab is as wide here as it is above
     }
+    i += length;
   }
   const auto number = std::to_string(at.line);
   out += fmt::format("  {} | {}\n  {:{}} | {}^\n", number, source, "", number.size(), marker);

@@ -27,8 +27,15 @@ struct Diagnostic {
   friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
-/// "file:7:5: message", the source line of `text` and a caret, each on a line of its own.
+/// "file:7:5: message", the source line of `text` and a caret, each on a line of its own. Whatever
+/// the file holds, the result is UTF-8 without control characters but tab and line feed.
 [[nodiscard]] std::string render(const Diagnostic& diagnostic, std::string_view text);
+
+/// One line of `text`, counted from 1, without its end; empty: there is none.
+[[nodiscard]] std::string_view line_of(std::string_view text, std::uint32_t line);
+
+/// `text` without the byte order mark some editors put in front.
+[[nodiscard]] std::string_view without_mark(std::string_view text);
 
 /// The candidate that `word` was most likely meant to be; empty when none is close.
 [[nodiscard]] std::string_view closest(std::string_view word,
@@ -57,7 +64,7 @@ class Diagnostics {
   [[nodiscard]] std::vector<Diagnostic> take();
 
  private:
-  static constexpr std::size_t kMost = 100;
+  static constexpr std::size_t kMost = 1000;
 
   std::string file_;
   std::set<std::tuple<Position, std::string>> found_;

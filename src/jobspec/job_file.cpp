@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <limits>
+#include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
 #include "jobspec/dependencies.hpp"
+#include "jobspec/entry_checks.hpp"
 #include "jobspec/job_reader.hpp"
 #include "jobspec/matrix.hpp"
 #include "jobspec/values.hpp"
@@ -18,16 +21,22 @@
 namespace berth {
 namespace {
 
-constexpr auto kTopKeys =
-    std::to_array<std::string_view>({"version", "name", "defaults", "rules", "queues", "jobs"});
-constexpr auto kRuleKeys = std::to_array<std::string_view>(
-    {"max_concurrent", "min_free_memory", "max_utilization", "resources"});
-constexpr std::int64_t kMostConcurrent = 1'000'000;
 constexpr std::size_t kLongestName = 200;
+constexpr std::uint64_t kBeyondCounting = 1'000'000'000'000;
 /// Of all commands and names, matrices written out.
 constexpr std::size_t kMostText = 512 * kMiB;
+constexpr std::size_t kMostWarnings = 100;
 
 const Combination kNoMatrix;
+
+/// Whether `node` has an unknown key that was likely meant to be `key`: one complaint is enough.
+bool misspelt(const Node& node, std::string_view key, std::span<const std::string_view> keys) {
+  return std::any_of(node.entries.begin(), node.entries.end(), [&](const Node::Entry& entry) {
+    return std::find(keys.begin(), keys.end(), entry.key) == keys.end() &&
+           (closest(entry.key, keys) == key ||
+            job_key_hint(entry.key) == fmt::format("; did you mean '{}'?", key));
+  });
+}
 
 class FileReader {
  public:
@@ -48,7 +57,7 @@ class FileReader {
     if (!read_version(root)) {
       return {};
     }
-    check_keys(root, kTopKeys, true);
+    check_keys(root, kTopKeyNames, true);
     if (const auto* name = root.find("name"); name != nullptr) {
       out_.name = read_text(*name, "name", kNoMatrix, diagnostics_).value_or("");
       check_name(*name, out_.name);
@@ -71,7 +80,9 @@ class FileReader {
   bool read_version(const Node& root) {
     const auto* version = root.find("version");
     if (version == nullptr) {
-      diagnostics_.add(root.at, "'version' is missing; write 'version: 1'");
+      if (!misspelt(root, "version", kTopKeyNames)) {
+        diagnostics_.add(root.at, "'version' is missing; write 'version: 1'");
+      }
       return true;
     }
     if (version->kind == Node::Kind::scalar && version->text == "1") {
@@ -93,8 +104,9 @@ class FileReader {
       diagnostics_.add(
           entry.key_at,
           fmt::format("unknown key '{}'{}", entry.key,
-                      of_a_job ? "; it belongs to a job, or into 'defaults' for all jobs"
-                               : did_you_mean(entry.key, keys)));
+                      of_a_job            ? "; it belongs to a job, or into 'defaults' for all jobs"
+                      : entry.key == "<<" ? job_key_hint(entry.key)
+                                          : did_you_mean(entry.key, keys)));
     }
   }
 
@@ -102,8 +114,9 @@ class FileReader {
     const bool clean = std::none_of(name.begin(), name.end(), [](char c) {
       return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
     });
-    if (name.empty() || !clean) {
-      diagnostics_.add_once(at.at, "a name must not be empty or have control characters");
+    if (name.empty() || !clean || !is_utf8(name)) {
+      diagnostics_.add_once(
+          at.at, "a name must not be empty or have control characters, and must be UTF-8");
     } else if (name.size() > kLongestName) {
       diagnostics_.add_once(at.at, fmt::format("the name '{}…' is longer than {} bytes",
                                                name.substr(0, 40), kLongestName));
@@ -116,7 +129,7 @@ class FileReader {
                        fmt::format("'rules' must be a map, this is {}", describe(node.kind)));
       return;
     }
-    check_keys(node, kRuleKeys, false);
+    check_keys(node, kRuleKeyNames, false);
     if (const auto* most = node.find("max_concurrent"); most != nullptr) {
       out_.max_concurrent = static_cast<std::uint32_t>(
           read_integer(*most, "max_concurrent", 0, kMostConcurrent, kNoMatrix, diagnostics_)
@@ -140,7 +153,6 @@ class FileReader {
                                             describe(node.kind)));
       return;
     }
-    constexpr auto kQueueKeys = std::to_array<std::string_view>({"limit"});
     for (const auto& entry : node.entries) {
       if (!is_label(entry.key)) {
         diagnostics_.add(entry.key_at, fmt::format("'{}' cannot name a queue", entry.key));
@@ -148,7 +160,7 @@ class FileReader {
       }
       const auto* limit = entry.value.get();
       if (limit->kind == Node::Kind::map) {
-        check_keys(*limit, kQueueKeys, false);
+        check_keys(*limit, kQueueKeyNames, false);
         limit = limit->find("limit");
       }
       QueueSpec queue{entry.key, 0};
@@ -163,7 +175,9 @@ class FileReader {
   void read_jobs(const Node& root) {
     const auto* jobs = root.find("jobs");
     if (jobs == nullptr) {
-      diagnostics_.add(root.at, "'jobs' is missing: a list of jobs, each with 'run'");
+      if (!misspelt(root, "jobs", kTopKeyNames)) {
+        diagnostics_.add(root.at, "'jobs' is missing: a list of jobs, each with 'run'");
+      }
       return;
     }
     if (jobs->kind != Node::Kind::list || jobs->items.empty()) {
@@ -181,6 +195,9 @@ class FileReader {
     check_resources();
     warn_about_queues();
     warn_about_logs();
+    for (const auto& [at, message] : warnings_) {
+      out_.warnings.push_back(fmt::format("{}:{}:{}: {}", file_name_, at.line, at.column, message));
+    }
   }
 
   /// One entry of `jobs`, with all its instances. False when it makes no sense to go on.
@@ -189,10 +206,8 @@ class FileReader {
     if (node.kind != Node::Kind::map) {
       return true;
     }
-    const auto get = [&](JobKey key) {
-      return keys.get(key) != nullptr ? keys.get(key) : context_.defaults.get(key);
-    };
-    if (get(JobKey::run) == nullptr) {
+    const auto get = [&](JobKey key) { return context_.get(keys, key); };
+    if (get(JobKey::run) == nullptr && !misspelt(node, "run", kJobKeyNames)) {
       diagnostics_.add(node.at, "this job has no 'run'");
     }
     JobEntry entry;
@@ -209,8 +224,13 @@ class FileReader {
     }
     const auto count = entry.matrix.size();
     if (count > kJobFileMostJobs - out_.jobs.size()) {
+      // The product may be beyond counting.
+      const auto more = std::min(count, kBeyondCounting) + out_.jobs.size();
       diagnostics_.add(
-          node.at, fmt::format("this makes more than {} jobs; split the file", kJobFileMostJobs));
+          node.at,
+          fmt::format("this makes {}{} jobs in this file, and {} are the most; split "
+                      "the file",
+                      count > kBeyondCounting ? "more than " : "", more, kJobFileMostJobs));
       return false;
     }
     entry.count = static_cast<std::uint32_t>(count);
@@ -219,9 +239,16 @@ class FileReader {
   }
 
   bool read_instances(const Node& node, const JobKeys& keys, JobEntry& entry) {
+    const auto warn_at = [this](Position at, const std::string& message) { warn(at, message); };
+    check_placeholders(keys, context_, entry.matrix, diagnostics_, warn_at);
+    check_devices(keys, context_, warn_at);
+    JobReader reader(keys, context_, entry.matrix, diagnostics_);
+    if (const auto wanted = out_.jobs.size() + entry.count; wanted > out_.jobs.capacity()) {
+      out_.jobs.reserve(std::max(wanted, out_.jobs.capacity() * 3 / 2));
+    }
     for (std::uint32_t i = 0; i < entry.count; ++i) {
       const auto combination = entry.matrix.at(i);
-      auto job = read_job(keys, context_, combination, diagnostics_);
+      auto job = reader.read(combination);
       job.name = substitute(entry.name, combination);
       for (const auto& [axis, value] : combination) {
         if (!mentions(entry.name, axis)) {
@@ -267,7 +294,9 @@ class FileReader {
   }
 
   void warn(Position at, std::string_view message) {
-    out_.warnings.push_back(fmt::format("{}:{}:{}: {}", file_name_, at.line, at.column, message));
+    if (warnings_.size() < kMostWarnings) {
+      warnings_.emplace(at, message);
+    }
   }
 
   /// The queue may well exist already, so this is no error.
@@ -276,14 +305,16 @@ class FileReader {
     for (const auto& queue : out_.queues) {
       known.push_back(queue.name);
     }
+    const auto declared = known;
     for (const auto& entry : entries_) {
       if (out_.queues.empty() || entry.count == 0) {
         continue;
       }
       const auto& queue = out_.jobs[entry.first].queue;
       if (std::find(known.begin(), known.end(), queue) == known.end()) {
+        known.push_back(queue);  // said once
         warn(entry.name_at, fmt::format("queue '{}' is not declared under 'queues'{}", queue,
-                                        did_you_mean(queue, known)));
+                                        did_you_mean(queue, declared)));
       }
     }
   }
@@ -305,6 +336,7 @@ class FileReader {
   JobContext context_;
   JobFile out_;
   std::vector<JobEntry> entries_;
+  std::set<std::pair<Position, std::string>> warnings_;  // by place, each once
   std::size_t text_ = 0;
 };
 
@@ -320,7 +352,8 @@ std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
       return std::unexpected(diagnostics.take());
     }
     JobFile file;
-    if (const auto root = parse_yaml(text, diagnostics); root != nullptr) {
+    // Columns are counted without it, here and in render().
+    if (const auto root = parse_yaml(without_mark(text), diagnostics); root != nullptr) {
       file = FileReader(file_name, base_dir, diagnostics).read(*root);
     }
     if (diagnostics.empty()) {

@@ -15,8 +15,8 @@
 
 namespace berth {
 
-inline constexpr std::size_t kJobFileMostBytes = 16 * kMiB;
-inline constexpr std::size_t kJobFileMostJobs = 1'000'000;
+inline constexpr std::size_t kJobFileMostBytes = 128 * kMiB;
+inline constexpr std::size_t kJobFileMostJobs = 2'000'000;
 
 /// What a job file asks for: the parts of one submission.
 struct JobFile {

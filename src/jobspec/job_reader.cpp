@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
+#include <climits>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,7 +13,10 @@
 namespace berth {
 namespace {
 
-constexpr std::uint32_t kMostGpus = 1024;
+/// The longest single string the kernel takes as an argument, less its terminating NUL.
+constexpr std::size_t kLongestArgument = 131'071;
+/// Keys of YAML in one line go up to 1024 bytes; longer ones could not be written out again.
+constexpr std::size_t kLongestVariable = 1000;
 
 /// Words other schedulers use for the same thing; too far off to be found by their letters.
 constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
@@ -44,18 +48,6 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"sweep", "matrix"},
 });
 
-std::string hint(std::string_view word) {
-  const auto foreign = std::find_if(kForeignWords.begin(), kForeignWords.end(),
-                                    [&](const auto& pair) { return pair.first == word; });
-  if (foreign != kForeignWords.end()) {
-    return fmt::format("; did you mean '{}'?", foreign->second);
-  }
-  if (word == "<<") {
-    return "; YAML merge keys are not read, put what jobs share into 'defaults'";
-  }
-  return did_you_mean(word, kJobKeyNames);
-}
-
 std::optional<GpuCount> parse_gpu_count(std::string_view text) {
   const auto number = [](std::string_view part) -> std::optional<std::uint32_t> {
     std::uint32_t value = 0;
@@ -76,23 +68,20 @@ std::optional<GpuCount> parse_gpu_count(std::string_view text) {
 /// Reads the values of one instance into a JobSpec.
 class InstanceReader {
  public:
-  InstanceReader(const JobContext& context, const Combination& combination,
+  InstanceReader(JobSpec start, const JobContext& context, const Combination& combination,
                  Diagnostics& diagnostics)
-      : context_(context), combination_(combination), diagnostics_(diagnostics) {
-    spec_.request.min_free_memory = context.min_free_memory;
-    spec_.request.max_utilization = context.max_utilization;
-    spec_.payload.cwd = context.base_dir.string();
-  }
+      : context_(context),
+        combination_(combination),
+        diagnostics_(diagnostics),
+        spec_(std::move(start)) {}
 
-  JobSpec read(const JobKeys& own) {
-    for (std::size_t i = 0; i < kJobKeyNames.size(); ++i) {
-      const auto key = static_cast<JobKey>(i);
-      const auto* node = own.get(key);
+  JobSpec read(const JobKeys& own, std::span<const JobKey> keys) {
+    for (const auto key : keys) {
       const auto* inherited = context_.defaults.get(key);
-      if (key == JobKey::env && inherited != nullptr && inherited != node) {
+      if (key == JobKey::env && inherited != nullptr && inherited != own.get(key)) {
         read_env(*inherited);  // the job's own are put on top, name by name
       }
-      if (node = node != nullptr ? node : inherited; node != nullptr) {
+      if (const auto* node = context_.get(own, key); node != nullptr) {
         read_key(key, *node);
       }
     }
@@ -102,9 +91,8 @@ class InstanceReader {
 
  private:
   void read_key(JobKey key, const Node& node) {
-    const auto what = kJobKeyNames[static_cast<std::size_t>(key)];
-    constexpr std::int64_t kMostCpus = 1'000'000;
-    constexpr std::int64_t kMostRetries = 1'000'000;
+    const auto& info = kJobKeys[static_cast<std::size_t>(key)];
+    const auto what = info.name;
     switch (key) {
       case JobKey::name:
       case JobKey::matrix:
@@ -118,7 +106,7 @@ class InstanceReader {
         spec_.request.gpu_memory = size(node, what);
         return;
       case JobKey::cpus:
-        spec_.request.cpus = static_cast<std::uint32_t>(integer(node, what, 0, kMostCpus, 0));
+        spec_.request.cpus = static_cast<std::uint32_t>(integer(node, info, 0));
         return;
       case JobKey::memory:
         spec_.request.memory = size(node, what).value_or(0);
@@ -130,12 +118,10 @@ class InstanceReader {
       case JobKey::queue:
         return read_queue(node);
       case JobKey::priority:
-        spec_.priority = static_cast<std::int32_t>(
-            integer(node, what, std::numeric_limits<std::int32_t>::min(),
-                    std::numeric_limits<std::int32_t>::max(), spec_.priority));
+        spec_.priority = static_cast<std::int32_t>(integer(node, info, spec_.priority));
         return;
       case JobKey::retries:
-        spec_.retries = static_cast<std::uint32_t>(integer(node, what, 0, kMostRetries, 0));
+        spec_.retries = static_cast<std::uint32_t>(integer(node, info, 0));
         return;
       case JobKey::time:
         spec_.payload.time_limit = duration(node, what, Millis(0));
@@ -179,9 +165,21 @@ class InstanceReader {
   Millis duration(const Node& node, std::string_view what, Millis otherwise) {
     return read_duration(node, what, combination_, diagnostics_).value_or(otherwise);
   }
-  std::int64_t integer(const Node& node, std::string_view what, std::int64_t min, std::int64_t max,
-                       std::int64_t otherwise) {
-    return read_integer(node, what, min, max, combination_, diagnostics_).value_or(otherwise);
+  std::int64_t integer(const Node& node, const KeyInfo& info, std::int64_t otherwise) {
+    return read_integer(node, info.name, info.min, info.max, combination_, diagnostics_)
+        .value_or(otherwise);
+  }
+
+  /// A word of a command: a text that the kernel will take.
+  std::optional<std::string> word(const Node& node) {
+    auto word = text(node, "run");
+    if (word && word->size() > kLongestArgument) {
+      report(node, fmt::format("this command has {} bytes, and the kernel takes {} in one "
+                               "argument; put it into a script",
+                               word->size(), kLongestArgument));
+      return std::nullopt;
+    }
+    return word;
   }
 
   void read_run(const Node& node) {
@@ -201,7 +199,7 @@ class InstanceReader {
   }
 
   void read_shell_command(const Node& node, bool in_list) {
-    auto command = text(node, "run");
+    auto command = word(node);
     if (!command) {
       return;
     }
@@ -221,7 +219,7 @@ class InstanceReader {
   void read_argv(const Node& node) {
     Command command;
     for (const auto& item : node.items) {
-      if (auto argument = text(*item, "run")) {
+      if (auto argument = word(*item)) {
         command.argv.push_back(std::move(*argument));
       }
     }
@@ -261,9 +259,11 @@ class InstanceReader {
                                       describe(node.kind)));
     }
     for (const auto& entry : node.entries) {
-      if (entry.key.empty() ||
+      if (entry.key.empty() || entry.key.size() > kLongestVariable ||
           entry.key.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
-        diagnostics_.add_once(entry.key_at, fmt::format("'{}' cannot name a variable", entry.key));
+        diagnostics_.add_once(
+            entry.key_at,
+            fmt::format("'{}' cannot name a variable", std::string_view(entry.key).substr(0, 100)));
         continue;
       }
       // `NAME:` with nothing behind it is how YAML writes an empty value.
@@ -293,7 +293,12 @@ class InstanceReader {
       report(node, fmt::format("'{}': '~' is not expanded; write the whole path", what));
       return std::nullopt;
     }
-    return (from / *path).lexically_normal().string();
+    auto whole = (from / *path).lexically_normal().string();
+    if (whole.size() >= PATH_MAX) {
+      report(node, fmt::format("'{}' is longer than a path may be, {} bytes", what, PATH_MAX - 1));
+      return std::nullopt;
+    }
+    return whole;
   }
 
   void read_linger(const Node& node) {
@@ -329,7 +334,28 @@ class InstanceReader {
   JobSpec spec_;
 };
 
+/// Whether an axis of a matrix could change anything in it.
+bool has_braces(const Node& node) {
+  return node.text.find('{') != std::string::npos ||
+         std::any_of(node.items.begin(), node.items.end(),
+                     [](const NodePtr& item) { return has_braces(*item); }) ||
+         std::any_of(node.entries.begin(), node.entries.end(),
+                     [](const Node::Entry& entry) { return has_braces(*entry.value); });
+}
+
 }  // namespace
+
+std::string job_key_hint(std::string_view word) {
+  const auto foreign = std::find_if(kForeignWords.begin(), kForeignWords.end(),
+                                    [&](const auto& pair) { return pair.first == word; });
+  if (foreign != kForeignWords.end()) {
+    return fmt::format("; did you mean '{}'?", foreign->second);
+  }
+  if (word == "<<") {
+    return "; YAML merge keys are not read, put what jobs share into 'defaults'";
+  }
+  return did_you_mean(word, kJobKeyNames);
+}
 
 JobKeys JobKeys::read(const Node& where, std::string_view of, Diagnostics& diagnostics) {
   JobKeys keys;
@@ -341,7 +367,8 @@ JobKeys JobKeys::read(const Node& where, std::string_view of, Diagnostics& diagn
   for (const auto& entry : where.entries) {
     const auto found = std::find(kJobKeyNames.begin(), kJobKeyNames.end(), entry.key);
     if (found == kJobKeyNames.end()) {
-      diagnostics.add(entry.key_at, fmt::format("unknown key '{}'{}", entry.key, hint(entry.key)));
+      diagnostics.add(entry.key_at,
+                      fmt::format("unknown key '{}'{}", entry.key, job_key_hint(entry.key)));
       continue;
     }
     keys.nodes_[static_cast<std::size_t>(found - kJobKeyNames.begin())] = entry.value.get();
@@ -349,9 +376,33 @@ JobKeys JobKeys::read(const Node& where, std::string_view of, Diagnostics& diagn
   return keys;
 }
 
-JobSpec read_job(const JobKeys& keys, const JobContext& context, const Combination& combination,
-                 Diagnostics& diagnostics) {
-  return InstanceReader(context, combination, diagnostics).read(keys);
+JobReader::JobReader(const JobKeys& own, const JobContext& context, const Matrix& matrix,
+                     Diagnostics& diagnostics)
+    : own_(own), context_(context), diagnostics_(diagnostics) {
+  static const Combination kNothing;
+  const auto varies = [&](JobKey key) {
+    const auto in = [&](const Node* node) { return node != nullptr && has_braces(*node); };
+    return matrix.declared() && (in(context.get(own, key)) ||
+                                 (key == JobKey::env && in(context.defaults.get(JobKey::env))));
+  };
+  std::vector<JobKey> fixed;
+  for (std::size_t i = 0; i < kJobKeyNames.size(); ++i) {
+    const auto key = static_cast<JobKey>(i);
+    // A log is found from where the job runs.
+    const bool moves = varies(key) || (key == JobKey::log && varies(JobKey::cwd));
+    (moves ? varying_ : fixed).push_back(key);
+  }
+  common_.request.min_free_memory = context.min_free_memory;
+  common_.request.max_utilization = context.max_utilization;
+  common_.payload.cwd = context.base_dir.string();
+  common_ = InstanceReader(std::move(common_), context, kNothing, diagnostics).read(own, fixed);
+}
+
+JobSpec JobReader::read(const Combination& combination) {
+  if (varying_.empty()) {
+    return common_;
+  }
+  return InstanceReader(common_, context_, combination, diagnostics_).read(own_, varying_);
 }
 
 }  // namespace berth

@@ -6,41 +6,17 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/job.hpp"
+#include "jobspec/keys.hpp"
 #include "jobspec/matrix.hpp"
 #include "jobspec/yaml_tree.hpp"
 
 namespace berth {
 
-/// The keys a job may have, in the order in which they are read.
-enum class JobKey : std::uint8_t {
-  name,
-  matrix,
-  run,
-  gpus,
-  gpu_memory,
-  cpus,
-  memory,
-  resources,
-  queue,
-  priority,
-  after,
-  retries,
-  time,
-  grace,
-  env,
-  cwd,
-  log,
-  linger,
-  min_free_memory,
-  max_utilization,
-};
-
-inline constexpr std::array<std::string_view, 20> kJobKeyNames = {
-    "name",      "matrix", "run",      "gpus",   "gpu_memory",      "cpus",           "memory",
-    "resources", "queue",  "priority", "after",  "retries",         "time",           "grace",
-    "env",       "cwd",    "log",      "linger", "min_free_memory", "max_utilization"};
+/// What to add to "unknown key 'word'": the key of a job that was likely meant, or what else helps.
+[[nodiscard]] std::string job_key_hint(std::string_view word);
 
 /// Borrows from the tree.
 class JobKeys {
@@ -62,11 +38,33 @@ struct JobContext {
   std::filesystem::path base_dir;
   std::optional<Bytes> min_free_memory;          ///< of the file's rules
   std::optional<std::uint32_t> max_utilization;  ///< likewise
+
+  /// The job's own value, or the one of the defaults; null: neither.
+  [[nodiscard]] const Node* get(const JobKeys& own, JobKey key) const {
+    return own.get(key) != nullptr ? own.get(key) : defaults.get(key);
+  }
 };
 
-/// Reads one instance; `name` and `after` are left to the caller, who sees the other jobs. What is
-/// wrong is reported and left at its default.
-[[nodiscard]] JobSpec read_job(const JobKeys& keys, const JobContext& context,
-                               const Combination& combination, Diagnostics& diagnostics);
+/// Reads the instances of one entry. What no axis can change is read once and copied, so a large
+/// matrix costs what differs from one instance to the next. All arguments must outlive it.
+class JobReader {
+ public:
+  JobReader(const JobKeys& own, const JobContext& context, const Matrix& matrix,
+            Diagnostics& diagnostics);
+
+  /// `name` and `after` are left to the caller, who sees the other jobs. What is wrong is reported
+  /// and left at its default.
+  [[nodiscard]] JobSpec read(const Combination& combination);
+
+  /// What all instances have in common.
+  [[nodiscard]] const JobSpec& common() const { return common_; }
+
+ private:
+  const JobKeys& own_;
+  const JobContext& context_;
+  Diagnostics& diagnostics_;
+  JobSpec common_;
+  std::vector<JobKey> varying_;
+};
 
 }  // namespace berth

@@ -77,6 +77,14 @@ bool mentions(std::string_view text, std::string_view axis) {
   return found;
 }
 
+std::vector<std::string_view> placeholders(std::string_view text) {
+  std::vector<std::string_view> found;
+  scan(
+      text, is_word, [](std::string_view) {},
+      [&](std::string_view name) { found.push_back(name); });
+  return found;
+}
+
 Matrix Matrix::read(const Node& node, Diagnostics& diagnostics) {
   Matrix matrix;
   matrix.declared_ = true;
@@ -163,6 +171,24 @@ void Matrix::read_include(const Node& node, Diagnostics& diagnostics) {
     }
     include_.push_back(std::move(combination));
   }
+}
+
+std::vector<std::string_view> Matrix::axis_names() const {
+  std::vector<std::string_view> names;
+  const auto add = [&](std::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+  };
+  for (const auto& axis : axes_) {
+    add(axis.name);
+  }
+  for (const auto& combination : include_) {
+    for (const auto& binding : combination) {
+      add(binding.axis);
+    }
+  }
+  return names;
 }
 
 std::uint64_t Matrix::product() const {

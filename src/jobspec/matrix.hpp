@@ -26,6 +26,9 @@ using Combination = std::vector<Binding>;
 /// Whether `text` has a place for `axis`.
 [[nodiscard]] bool mentions(std::string_view text, std::string_view axis);
 
+/// The words that stand in `text` the way an axis would, `{word}`; axes or not.
+[[nodiscard]] std::vector<std::string_view> placeholders(std::string_view text);
+
 /// The combinations of a `matrix:`; without one, a single combination of nothing. Borrows from the
 /// tree, which must outlive it.
 class Matrix {
@@ -34,6 +37,11 @@ class Matrix {
 
   /// Mistakes are reported; what is returned can be used all the same.
   [[nodiscard]] static Matrix read(const Node& node, Diagnostics& diagnostics);
+
+  [[nodiscard]] bool declared() const { return declared_; }
+
+  /// Every axis there is, those of `include` as well; each once.
+  [[nodiscard]] std::vector<std::string_view> axis_names() const;
 
   /// Saturates at 2^63.
   [[nodiscard]] std::uint64_t size() const;

@@ -5,8 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.hpp"
+#include "jobspec/keys.hpp"
+
 namespace berth {
 namespace {
+
+/// What the daemon takes, too.
+constexpr Millis kLongestTime = std::chrono::hours(24 * 3660);
 
 /// " (with lr=0.1)": said when it is the matrix that made the value what it is.
 std::string with(const Node& node, const Combination& combination) {
@@ -82,6 +88,11 @@ std::optional<Millis> read_duration(const Node& node, std::string_view what,
                                               with(node, combination)));
     return std::nullopt;
   }
+  if (*duration > kLongestTime) {
+    diagnostics.add_once(node.at,
+                         fmt::format("'{}' is longer than ten years; write 0 for no limit", what));
+    return std::nullopt;
+  }
   return *duration;
 }
 
@@ -109,7 +120,6 @@ std::optional<std::uint32_t> read_percent(const Node& node, std::string_view wha
 std::map<std::string, std::uint64_t> read_resources(const Node& node,
                                                     const Combination& combination,
                                                     Diagnostics& diagnostics) {
-  constexpr std::int64_t kMost = 1'000'000'000;
   std::map<std::string, std::uint64_t> resources;
   if (node.kind != Node::Kind::map) {
     diagnostics.add_once(node.at, fmt::format("'resources' must be a map such as {{licence: 1}}, "
@@ -122,7 +132,8 @@ std::map<std::string, std::uint64_t> read_resources(const Node& node,
       diagnostics.add_once(entry.key_at, fmt::format("'{}' cannot name a resource", entry.key));
       continue;
     }
-    const auto count = read_integer(*entry.value, entry.key, 0, kMost, combination, diagnostics);
+    const auto count =
+        read_integer(*entry.value, entry.key, 0, kMostOfAResource, combination, diagnostics);
     if (count) {
       resources.emplace(entry.key, static_cast<std::uint64_t>(*count));
     }
@@ -133,7 +144,7 @@ std::map<std::string, std::uint64_t> read_resources(const Node& node,
 bool is_label(std::string_view name) {
   constexpr std::size_t kLongest = 100;
   constexpr std::string_view kForbidden = " ,=\x7f";
-  return !name.empty() && name.size() <= kLongest &&
+  return !name.empty() && name.size() <= kLongest && is_utf8(name) &&
          name.find_first_of(kForbidden) == std::string_view::npos &&
          std::none_of(name.begin(), name.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x20; });

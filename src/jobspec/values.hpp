@@ -38,8 +38,8 @@ namespace berth {
                                                                   const Combination& combination,
                                                                   Diagnostics& diagnostics);
 
-/// Whether `name` can name a queue or a resource: short, and no blank, comma, '=' or control
-/// character in it.
+/// Whether `name` can name a queue or a resource: short, UTF-8, and no blank, comma, '=' or
+/// control character in it.
 [[nodiscard]] bool is_label(std::string_view name);
 
 }  // namespace berth

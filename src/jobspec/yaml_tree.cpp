@@ -165,6 +165,11 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
+bool is_indented_by_tab(std::string_view text, std::uint32_t line) {
+  text = line_of(text, line);
+  return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
+}
+
 /// yaml-cpp takes some control characters for the end of the file and says nothing.
 bool check_characters(std::string_view text, Diagnostics& diagnostics) {
   Position at;
@@ -218,9 +223,12 @@ NodePtr parse_yaml(std::string_view text, Diagnostics& diagnostics) {
   } catch (const YAML::Exception& error) {
     // Most often a bare placeholder: in [a-{b}] the brace opens a map.
     const bool flow = error.msg.find("flow") != std::string::npos;
-    diagnostics.add(to_position(error.mark),
-                    fmt::format("not valid YAML: {}{}", error.msg,
-                                flow ? "; inside [ ] and { } quote texts that have braces" : ""));
+    const auto at = to_position(error.mark);
+    diagnostics.add(at, fmt::format("not valid YAML: {}{}", error.msg,
+                                    is_indented_by_tab(text, at.line)
+                                        ? "; this line is indented with a tab, use blanks"
+                                    : flow ? "; inside [ ] and { } quote texts that have braces"
+                                           : ""));
     return nullptr;
   }
   if (builder.root() == nullptr) {

@@ -9,16 +9,21 @@ namespace berth::sim {
 void DurabilityChecker::durable(const Changes& changes) {
   for (const Change& change : changes) {
     if (const auto* job = std::get_if<change::JobPut>(&change)) {
-      if (!disk_.jobs.empty() && job->id <= disk_.jobs.rbegin()->first) {
-        findings_.report(fmt::format("job id {} was issued twice or out of order", job->id.value));
+      // Not in order: the jobs of a submission in parts are overtaken by others.
+      if (!issued_.insert(job->id).second) {
+        findings_.report(fmt::format("job id {} was issued twice", job->id.value));
       }
     } else if (const auto* attempt = std::get_if<change::AttemptPut>(&change)) {
       if (!disk_.attempts.empty() && attempt->id <= disk_.attempts.rbegin()->first) {
         findings_.report(
             fmt::format("attempt id {} was issued twice or out of order", attempt->id.value));
       }
+      if (const auto* of = disk_.job(attempt->job); of && disk_.open_batches.contains(of->batch)) {
+        findings_.report(
+            fmt::format("job {} started before its batch was complete", attempt->job.value));
+      }
     } else if (const auto* batch = std::get_if<change::BatchPut>(&change)) {
-      if (disk_.batch_limits.contains(batch->id)) {
+      if (disk_.batch_limits.contains(batch->id) && !disk_.open_batches.contains(batch->id)) {
         findings_.report(fmt::format("batch id {} was issued twice", batch->id.value));
       }
     } else if (const auto* queue = std::get_if<change::QueuePut>(&change)) {

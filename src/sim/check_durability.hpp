@@ -38,6 +38,7 @@ class DurabilityChecker final : public Observer {
   std::map<std::pair<std::string, std::uint32_t>, Submitted> keys_;
   std::set<std::pair<std::string, std::uint32_t>> keys_on_disk_;
   std::set<JobId> promised_;  ///< acknowledged to a client
+  std::set<JobId> issued_;
   std::map<std::string, QueueId> queue_names_;
 };
 

@@ -146,7 +146,8 @@ void PlacementChecker::check_order(JobId id, const Ledger::JobEntry& job) {
   const std::pair mine{job.spec->priority, id};
   for (const auto& [other_id, other] : head_.jobs) {
     if (other.state != JobState::queued || other.queue != job.queue ||
-        std::pair{other.spec->priority, other_id} > mine || !head_.dependencies_met(other)) {
+        std::pair{other.spec->priority, other_id} > mine || !head_.dependencies_met(other) ||
+        head_.open_batches.contains(other.batch)) {
       continue;
     }
     if (serial) {

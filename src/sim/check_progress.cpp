@@ -100,7 +100,10 @@ void ProgressChecker::stepped(const Engine* engine, Now now, bool idle) {
     check_reasons(state, waiting[steps_ % waiting.size()], now);
   }
   if (idle && steps_ % kRestoreEvery == 0) {
-    check_restores(state);
+    // A restart takes back what has not arrived completely, and that is as it should be.
+    if (state.submissions.empty() && state.dropping.empty() && state.settling.empty()) {
+      check_restores(state);
+    }
     for (const JobId id : queued(state)) {
       check_reasons(state, id, now);
     }

@@ -16,7 +16,14 @@ void Ledger::put(const Change& change) {
     Ledger& ledger;
     void operator()(const change::QueuePut& c) { ledger.queues[c.id] = c.spec; }
     void operator()(const change::ResourcePut& c) { ledger.resources[c.name] = c.total; }
-    void operator()(const change::BatchPut& c) { ledger.batch_limits[c.id] = c.max_concurrent; }
+    void operator()(const change::BatchPut& c) {
+      ledger.batch_limits[c.id] = c.max_concurrent;
+      c.open ? void(ledger.open_batches.insert(c.id)) : void(ledger.open_batches.erase(c.id));
+    }
+    void operator()(const change::BatchRemove& c) {
+      ledger.batch_limits.erase(c.id);
+      ledger.open_batches.erase(c.id);
+    }
     void operator()(const change::JobPut& c) {
       JobEntry& job = ledger.jobs[c.id];
       job.spec = c.spec;
@@ -27,8 +34,11 @@ void Ledger::put(const Change& change) {
     }
     void operator()(const change::JobsRemove& c) {
       for (const JobId id : c.ids) {
-        if (const auto it = ledger.jobs.find(id); it != ledger.jobs.end()) {
+        const auto it = ledger.jobs.find(id);
+        if (it != ledger.jobs.end() && is_terminal(it->second.state)) {
           it->second.removed = true;  // what it was is still needed to judge others
+        } else if (it != ledger.jobs.end()) {
+          ledger.jobs.erase(it);
         }
       }
     }

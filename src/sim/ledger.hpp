@@ -60,6 +60,7 @@ struct Ledger {
   std::set<AttemptId> open;
   std::map<QueueId, QueueSpec> queues;
   std::map<BatchId, std::uint32_t> batch_limits;
+  std::set<BatchId> open_batches;  ///< still being submitted
   std::map<std::string, std::uint64_t> resources;
 };
 

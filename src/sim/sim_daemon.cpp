@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/part_submission.hpp"
+
 namespace berth::sim {
 
 using Of = Timeline::Of;
@@ -77,6 +79,19 @@ void SimDaemon::handle(Event event, Engine::Reply reply) {
       exited && plant_ == Plant::leaked_claim && random_.percent(10)) {
     leaking = exited->attempt;
   }
+  if (auto* submit = std::get_if<event::Submit>(&event);
+      submit && submit->jobs.size() > 1 && random_.percent(30)) {
+    // As a large one would arrive.
+    const Later later = [this](std::function<void()> task) {
+      timeline_.after(random_.millis(0, 20), Of::daemon, std::move(task));
+    };
+    if (const Status checked = check_submission(submit->jobs); !checked) {
+      reply(std::unexpected(checked.error()));
+      return;
+    }
+    submit_in_parts(*engine_, std::move(*submit), later, std::move(reply), 1);
+    return;
+  }
   engine_->handle(std::move(event), std::move(reply));
   if (leaking && leak_claims(engine_->state(), leaking)) {
     ++struck_;
@@ -101,6 +116,10 @@ void SimDaemon::run(const Effect& effect) {
                              [d = &daemon, forget] { d->machine_.forget(forget.attempt); });
     }
     void operator()(const effect::Sample&) { daemon.gpus_.look(); }
+    void operator()(const effect::Continue&) {
+      daemon.timeline_.after(daemon.random_.millis(0, 2), Of::daemon,
+                             [d = &daemon] { d->handle(event::Continue{}); });
+    }
   };
   std::visit(Runner{*this}, effect);
 }

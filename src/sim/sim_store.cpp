@@ -1,5 +1,6 @@
 #include "sim/sim_store.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -92,11 +93,16 @@ void SimStore::put(const Change& change) {
     SimStore& store;
     void operator()(const change::QueuePut& c) { store.queues_[c.id] = c.spec; }
     void operator()(const change::ResourcePut& c) { store.resources_[c.name] = c.total; }
-    void operator()(const change::BatchPut& c) { store.batches_[c.id] = c; }
+    void operator()(const change::BatchPut& c) {
+      store.last_batch_ = std::max(store.last_batch_, c.id);
+      store.last_job_ = std::max(store.last_job_, c.reserved);
+      store.batches_[c.id] = c;
+    }
+    void operator()(const change::BatchRemove& c) { store.batches_.erase(c.id); }
     void operator()(const change::JobPut& c) {
+      store.last_job_ = std::max(store.last_job_, c.id);
       JobRow row{c, {}};
       row.now.id = c.id;
-      store.last_job_ = std::max(store.last_job_, c.id);
       store.jobs_.insert_or_assign(c.id, std::move(row));
     }
     void operator()(const change::JobsRemove& c) {
@@ -125,7 +131,20 @@ Snapshot SimStore::snapshot() const {
     result.queues.emplace_back(id, spec);
   }
   std::set<BatchId> live_batches;
+  std::map<JobId, JobState> failed;
+  for (const auto& [id, batch] : batches_) {
+    if (batch.open) {
+      result.open_batches.emplace_back(id, JobId{}, JobId{});
+    }
+  }
   for (const auto& [id, row] : jobs_) {
+    const auto open =
+        std::ranges::find(result.open_batches, row.put.batch, &Snapshot::OpenBatch::id);
+    if (open != result.open_batches.end()) {
+      open->first = open->first ? open->first : id;
+      open->last = id;
+      continue;
+    }
     if (is_terminal(row.now.state)) {
       continue;
     }
@@ -140,8 +159,14 @@ Snapshot SimStore::snapshot() const {
     for (const JobId dependency : row.put.after) {
       // Only what has succeeded can have been removed while somebody follows it.
       const auto other = jobs_.find(dependency);
-      if (other != jobs_.end() && other->second.now.state != JobState::succeeded) {
+      if (other == jobs_.end()) {
+        continue;
+      }
+      if (const JobState now = other->second.now.state; now != JobState::succeeded) {
         live.after.push_back(dependency);
+        if (is_terminal(now)) {
+          failed.emplace(dependency, now);
+        }
       }
     }
     live.retries = row.put.spec->retries;
@@ -151,9 +176,10 @@ Snapshot SimStore::snapshot() const {
     live.kill_requested = row.now.kill_requested;
     result.jobs.push_back(std::move(live));
   }
+  result.failed_dependencies.assign(failed.begin(), failed.end());
   for (const auto& [id, batch] : batches_) {
     if (live_batches.contains(id)) {
-      result.batches.push_back({id, batch.name, batch.max_concurrent});
+      result.batches.push_back({id, batch.name, batch.max_concurrent, batch.in_parts});
     }
   }
   for (const auto& [id, row] : attempts_) {
@@ -164,7 +190,7 @@ Snapshot SimStore::snapshot() const {
   }
   result.last_job = last_job_;
   result.last_attempt = last_attempt_;
-  result.last_batch = batches_.empty() ? BatchId{} : batches_.rbegin()->first;
+  result.last_batch = last_batch_;
   result.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
   return result;
 }

@@ -81,6 +81,7 @@ class SimStore final : public Store {
   std::map<BatchId, change::BatchPut> batches_;
   JobId last_job_;  ///< highest ever issued; jobs may be removed
   AttemptId last_attempt_;
+  BatchId last_batch_;
   std::map<std::string, std::uint64_t> resources_;
   std::map<std::pair<std::string, std::uint32_t>, change::ClientKey> keys_;
 };

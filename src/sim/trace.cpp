@@ -39,6 +39,19 @@ struct EventText {
     return fmt::format("submit '{}' of {} jobs, batch limit {}", e.client_key, e.jobs.size(),
                        e.batch_max_concurrent);
   }
+  std::string operator()(const event::SubmitBegin& e) const {
+    return fmt::format("begin '{}' of {} jobs, batch limit {}", e.client_key, e.count,
+                       e.batch_max_concurrent);
+  }
+  std::string operator()(const event::SubmitPart& e) const {
+    return fmt::format("{} jobs of batch {}", e.jobs.size(), e.batch.value);
+  }
+  std::string operator()(const event::SubmitEnd& e) const {
+    return fmt::format("end of batch {}", e.batch.value);
+  }
+  std::string operator()(const event::SubmitAbort& e) const {
+    return fmt::format("abort of batch {}", e.batch.value);
+  }
   std::string operator()(const event::Kill& e) const { return "kill " + ids(e.jobs); }
   std::string operator()(const event::Remove& e) const { return "remove " + ids(e.jobs); }
   std::string operator()(const event::AttemptExited& e) const {
@@ -69,6 +82,7 @@ struct EventText {
     return e.low ? "space low" : "space again";
   }
   std::string operator()(const event::SetHost&) const { return "host"; }
+  std::string operator()(const event::Continue&) const { return "continue"; }
   std::string operator()(const event::Tick&) const { return "tick"; }
 };
 
@@ -80,14 +94,18 @@ struct ChangeText {
     return fmt::format("resource {}={}", c.name, c.total);
   }
   std::string operator()(const change::BatchPut& c) const {
-    return fmt::format("batch {} limit={} jobs={}", c.id.value, c.max_concurrent, c.jobs);
+    return fmt::format("batch {} limit={} jobs={}{}", c.id.value, c.max_concurrent, c.jobs,
+                       c.open ? " open" : "");
   }
+  std::string operator()(const change::BatchRemove& c) const {
+    return fmt::format("batch {} removed", c.id.value);
+  }
+  std::string operator()(const change::JobsRemove& c) const { return "removed " + ids(c.ids); }
   std::string operator()(const change::JobPut& c) const {
     return fmt::format("job {} queue={} batch={} priority={} retries={} after={} {}", c.id.value,
                        c.queue.value, c.batch.value, c.spec->priority, c.spec->retries,
                        ids(c.after), text_of(c.spec->request));
   }
-  std::string operator()(const change::JobsRemove& c) const { return "remove jobs " + ids(c.ids); }
   std::string operator()(const change::JobUpdate& c) const {
     return fmt::format("job {} is {} attempts={} retries={}{} {}", c.id.value, to_string(c.state),
                        c.attempts, c.retries_used, c.kill_requested ? " kill" : "", c.message);
@@ -119,6 +137,7 @@ struct EffectText {
     return fmt::format("forget attempt {}", e.attempt.value);
   }
   std::string operator()(const effect::Sample&) const { return "sample"; }
+  std::string operator()(const effect::Continue&) const { return "continue"; }
 };
 
 }  // namespace

@@ -80,12 +80,13 @@ Status load_jobs(Db& db, Snapshot& snapshot) {
   TRY_ASSIGN(Stmt jobs,
              db.prepare("SELECT id, batch, queue, owner, priority, request, retries, retries_used,"
                         " attempts, state, kill_requested, dependencies FROM jobs WHERE state=?1"
-                        " ORDER BY id"));
-  TRY_ASSIGN(Stmt after,
-             // A job that is not there any more had succeeded: had it not, whoever follows it would
-             // have ended, too.
-             db.prepare("SELECT d.after FROM dependencies d CROSS JOIN jobs j ON j.id=d.after"
-                        " WHERE d.job=?1 AND j.state<>?2 ORDER BY d.after"));
+                        " AND +batch NOT IN (SELECT id FROM batches WHERE open=1) ORDER BY id"));
+  // A job that is not there any more had succeeded: one that did not stays until all that follow it
+  // have ended, too.
+  TRY_ASSIGN(Stmt after, db.prepare("SELECT d.after, j.state FROM dependencies d CROSS JOIN jobs j"
+                                    " ON j.id=d.after WHERE d.job=?1 AND j.state<>?2"
+                                    " ORDER BY d.after"));
+  std::map<JobId, JobState> failed;
   for (const JobState state : {JobState::queued, JobState::running, JobState::paused}) {
     jobs.bind(state);
     while (true) {
@@ -115,11 +116,34 @@ Status load_jobs(Db& db, Snapshot& snapshot) {
           break;
         }
         job.after.push_back(after.get<JobId>(0));
+        if (const auto number = after.maybe<std::int64_t>(1)) {
+          TRY_ASSIGN(const JobState now, checked_state(*number));
+          if (is_terminal(now)) {
+            failed.emplace(job.after.back(), now);
+          }
+        }
       }
     }
   }
+  snapshot.failed_dependencies.assign(failed.begin(), failed.end());
   std::ranges::sort(snapshot.jobs, {}, &Snapshot::LiveJob::id);
   return {};
+}
+
+Status load_open_batches(Db& db, Snapshot& snapshot) {
+  TRY_ASSIGN(Stmt open, db.prepare("SELECT id FROM batches WHERE open=1 ORDER BY id"));
+  TRY_ASSIGN(Stmt ends, db.prepare("SELECT coalesce(min(id),0), coalesce(max(id),0) FROM jobs"
+                                   " INDEXED BY jobs_batch WHERE batch=?1 AND batch>0"));
+  while (true) {
+    TRY_ASSIGN(const bool row, open.step());
+    if (!row) {
+      return {};
+    }
+    ends.bind(open.get<BatchId>(0));
+    TRY_ASSIGN([[maybe_unused]] const bool found, ends.step());
+    snapshot.open_batches.push_back({open.get<BatchId>(0), ends.get<JobId>(0), ends.get<JobId>(1)});
+    ends.reset();
+  }
 }
 
 Status load_batches(Db& db, Snapshot& snapshot) {
@@ -132,7 +156,7 @@ Status load_batches(Db& db, Snapshot& snapshot) {
   std::ranges::sort(ids);
   const auto repeated = std::ranges::unique(ids);
   ids.erase(repeated.begin(), repeated.end());
-  TRY_ASSIGN(Stmt batch, db.prepare("SELECT name, max_concurrent FROM batches WHERE id=?1"));
+  TRY_ASSIGN(Stmt batch, db.prepare("SELECT name, max_concurrent, open FROM batches WHERE id=?1"));
   for (const BatchId id : ids) {
     batch.bind(id);
     TRY_ASSIGN(const bool row, batch.step());
@@ -141,7 +165,8 @@ Status load_batches(Db& db, Snapshot& snapshot) {
                                                   "restore a backup",
                                                   id.value));
     }
-    snapshot.batches.push_back({id, batch.text(0), batch.get<std::uint32_t>(1)});
+    snapshot.batches.push_back(
+        {id, batch.text(0), batch.get<std::uint32_t>(1), batch.integer(2) == kBatchInParts});
     batch.reset();
   }
   return {};
@@ -172,6 +197,7 @@ Result<Snapshot> load_snapshot(Db& db) {
   const auto run = [&]() -> Status {
     TRY(load_small_tables(db, snapshot));
     TRY(load_jobs(db, snapshot));
+    TRY(load_open_batches(db, snapshot));
     TRY(load_batches(db, snapshot));
     return load_attempts(db, snapshot);
   };

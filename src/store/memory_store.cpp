@@ -132,8 +132,14 @@ void MemoryStore::apply(const change::ResourcePut& put) {
 
 void MemoryStore::apply(const change::BatchPut& put) {
   BatchRow& row = batches_[put.id];
-  row = {put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall, row.counts};
+  row = {put.id,     put.name,     put.owner, put.max_concurrent, put.jobs, put.wall,
+         row.counts, put.in_parts, put.open};
   last_batch_ = std::max(last_batch_, put.id);
+  last_job_ = std::max(last_job_, put.reserved);
+}
+
+void MemoryStore::apply(const change::BatchRemove& remove) {
+  batches_.erase(remove.id);
 }
 
 void MemoryStore::apply(const change::JobPut& put) {
@@ -173,9 +179,10 @@ void MemoryStore::apply(const change::JobsRemove& remove) {
     const auto state = static_cast<std::size_t>(row.state);
     --counts_[state];
     if (row.batch) {
-      StateCounts& counts = batches_[row.batch].counts;
-      --counts[state];
-      if (std::ranges::all_of(counts, [](std::uint64_t n) { return n == 0; })) {
+      BatchRow& batch = batches_[row.batch];
+      --batch.counts[state];
+      if (!batch.open &&
+          std::ranges::all_of(batch.counts, [](std::uint64_t n) { return n == 0; })) {
         batches_.erase(row.batch);
       }
     }
@@ -258,8 +265,12 @@ Snapshot MemoryStore::snapshot() const {
     snapshot.queues.emplace_back(id, spec);
   }
   std::set<BatchId> live_batches;
+  std::map<JobId, JobState> failed;
   for (const JobId id : live_) {
     const JobRow& row = jobs_.at(id).row;
+    if (row.batch && batches_.at(row.batch).open) {
+      continue;
+    }
     Snapshot::LiveJob job{
         id, row.batch,   row.queue_id,     row.owner,    row.priority, row.request,
         {}, row.retries, row.retries_used, row.attempts, row.state,    row.kill_requested};
@@ -268,6 +279,9 @@ Snapshot MemoryStore::snapshot() const {
       // What is not there any more had succeeded.
       if (found != jobs_.end() && found->second.row.state != JobState::succeeded) {
         job.after.push_back(after);
+        if (found != jobs_.end() && is_terminal(found->second.row.state)) {
+          failed.emplace(after, found->second.row.state);
+        }
       }
     }
     if (row.batch) {
@@ -275,9 +289,21 @@ Snapshot MemoryStore::snapshot() const {
     }
     snapshot.jobs.push_back(std::move(job));
   }
+  snapshot.failed_dependencies.assign(failed.begin(), failed.end());
+  for (const auto& [id, batch] : batches_) {
+    if (batch.open) {
+      Snapshot::OpenBatch& open = snapshot.open_batches.emplace_back(id, JobId{}, JobId{});
+      for (const auto& [job, entry] : jobs_) {
+        if (entry.row.batch == id) {
+          open.first = open.first ? open.first : job;
+          open.last = job;
+        }
+      }
+    }
+  }
   for (const BatchId id : live_batches) {
     const BatchRow& row = batches_.at(id);
-    snapshot.batches.push_back({id, row.name, row.max_concurrent});
+    snapshot.batches.push_back({id, row.name, row.max_concurrent, row.in_parts});
   }
   for (const AttemptId id : open_attempts_) {
     const AttemptRow& row = attempts_.at(id);

@@ -68,6 +68,7 @@ class MemoryStore final : public Store {
   void apply(const change::QueuePut& put);
   void apply(const change::ResourcePut& put);
   void apply(const change::BatchPut& put);
+  void apply(const change::BatchRemove& remove);
   void apply(const change::JobPut& put);
   void apply(const change::JobsRemove& remove);
   void apply(const change::JobUpdate& update);

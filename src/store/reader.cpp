@@ -187,10 +187,11 @@ Result<std::vector<BatchRow>> StoreReader::batches(BatchId after, std::size_t li
   TRY(transaction.status());
   const std::string cursor =
       after ? fmt::format("id{}{}", descending ? '<' : '>', after.value) : std::string("true");
-  TRY_ASSIGN(Stmt stmt, db_.prepare(fmt::format("SELECT id, name, owner, max_concurrent, jobs,"
-                                                " submitted FROM batches WHERE {} ORDER BY id {}"
-                                                " LIMIT ?1",
-                                                cursor, descending ? "DESC" : "ASC")));
+  TRY_ASSIGN(Stmt stmt,
+             db_.prepare(fmt::format("SELECT id, name, owner, max_concurrent, jobs,"
+                                     " submitted, open FROM batches WHERE {} ORDER BY id {}"
+                                     " LIMIT ?1",
+                                     cursor, descending ? "DESC" : "ASC")));
   stmt.bind(std::min<std::uint64_t>(limit, kMaxRowId));
   std::vector<BatchRow> rows;
   while (true) {
@@ -205,6 +206,8 @@ Result<std::vector<BatchRow>> StoreReader::batches(BatchId after, std::size_t li
     row.max_concurrent = stmt.get<std::uint32_t>(3);
     row.jobs = stmt.get<std::uint64_t>(4);
     row.submitted = stmt.get<Millis>(5);
+    row.open = stmt.integer(6) == kBatchOpen;
+    row.in_parts = stmt.integer(6) != kBatchWhole;
     TRY_ASSIGN(row.counts, read_counts(row.id));
   }
 }

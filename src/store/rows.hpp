@@ -83,6 +83,8 @@ struct BatchRow {
   std::uint64_t jobs = 0;
   Millis submitted{0};
   StateCounts counts{};
+  bool in_parts = false;  ///< arrived in parts
+  bool open = false;      ///< still being submitted
 
   friend bool operator==(const BatchRow&, const BatchRow&) = default;
 };

@@ -26,6 +26,11 @@ enum class Counter : std::uint8_t {
   last_history,  ///< written when lines are removed; else the highest line there is counts
 };
 
+/// What `batches.open` says.
+inline constexpr std::int64_t kBatchWhole = 0;
+inline constexpr std::int64_t kBatchOpen = 1;     ///< still being submitted
+inline constexpr std::int64_t kBatchInParts = 2;  ///< was submitted in parts, and is complete
+
 /// One step of the forward migration: from version `from` to `from + 1`.
 struct Migration {
   std::uint32_t from;

@@ -61,9 +61,8 @@ Status TransactionWriter::prepare_statements() {
        "name=?2, running_max=?3"},
       {&put_resource_, "INSERT INTO resources VALUES(?1,?2) ON CONFLICT DO UPDATE SET total=?2"},
       {&put_batch_,
-       "INSERT INTO batches(id,name,owner,max_concurrent,jobs,submitted)"
-       " VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(id) DO UPDATE SET name=?2,"
-       " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6"},
+       "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(id) DO UPDATE SET name=?2,"
+       " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6, open=?7"},
       {&put_job_,
        "INSERT INTO jobs "
        "VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10,0,0)"},
@@ -81,6 +80,7 @@ Status TransactionWriter::prepare_statements() {
        "UPDATE attempts SET ended=?2, revoked=?3, killed=?4, failure=?5, exit_code=?6, signal=?7,"
        " user_time=?8, system_time=?9, max_rss=?10, peak_memory=?11, leftover=?12,"
        " verdict_wall=?13, message=?14 WHERE id=?1 RETURNING id"},
+      {&drop_batch_, "DELETE FROM batches WHERE id=?1"},
       {&put_key_, "INSERT INTO client_keys VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO NOTHING"},
       {&put_history_, "INSERT INTO history VALUES(?1,?2,?3,?4,?5,?6,?7)"},
       {&find_environment_, "SELECT id, data FROM environments WHERE hash=?1"},
@@ -186,7 +186,9 @@ Status TransactionWriter::apply(const change::ResourcePut& put) {
 
 Status TransactionWriter::apply(const change::BatchPut& put) {
   grow(Counter::last_batch, put.id.value);
-  return put_batch_.run(put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall);
+  grow(Counter::last_job, put.reserved.value);
+  return put_batch_.run(put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall,
+                        put.in_parts ? (put.open ? kBatchOpen : kBatchInParts) : kBatchWhole);
 }
 
 Status TransactionWriter::apply(const change::JobPut& put) {
@@ -247,6 +249,14 @@ Status TransactionWriter::remove_empty_batches() {
     }
   }
   return {};
+}
+
+Status TransactionWriter::apply(const change::BatchRemove& remove) {
+  for (std::uint64_t state = 0; state < 8; ++state) {
+    deltas_.erase(remove.id.value * 8 + state);
+  }
+  TRY(remove_batch_counters_.run(remove.id));
+  return drop_batch_.run(remove.id);
 }
 
 Status TransactionWriter::apply(const change::JobUpdate& update) {

@@ -363,10 +363,19 @@ void expect_query(const T& query, const std::string& target, Parse parse) {
 }
 
 TEST(WireTest, QueriesArriveAsTheyWereSent) {
-  JobQuery jobs{
-      {JobState::queued, JobState::failed}, "a&b=c", 3, *IdSet::parse("3,5-9"), 12, 50, true};
+  JobQuery jobs{{JobState::queued, JobState::failed},
+                "a&b=c",
+                3,
+                *IdSet::parse("3,5-9"),
+                12,
+                50,
+                true,
+                Millis(1'700'000'000'123)};
   expect_query(jobs, job_query_target(jobs), parse_job_query);
   expect_query(JobQuery{}, job_query_target(JobQuery{}), parse_job_query);
+  EXPECT_FALSE(parse_job_query({{"since", "-5"}}).has_value());
+  EXPECT_FALSE(parse_job_query({{"since", "-1"}}).has_value());
+  EXPECT_FALSE(parse_job_query({{"since", "yesterday"}}).has_value());
   const WaitQuery wait{*IdSet::parse("1-4"), Millis(1000)};
   expect_query(wait, wait_query_target(wait), parse_wait_query);
   const EventQuery events{5, 6, 7, Millis(800), 9};

@@ -32,6 +32,12 @@ INSTANTIATE_TEST_SUITE_P(Forms, ParseSize,
                                          SizeCase{"8GiB", 8 * kGiB},                   //
                                          SizeCase{"8G", 8 * kGiB},                     //
                                          SizeCase{"8g", 8 * kGiB},                     //
+                                         SizeCase{"8 GiB", 8 * kGiB},                  //
+                                         SizeCase{"8Gi", 8 * kGiB},                    //
+                                         SizeCase{"8gb", 8'000'000'000},               //
+                                         SizeCase{"8000MiB", 8000 * kMiB},             //
+                                         SizeCase{"1.5TB", 1'500'000'000'000},         //
+                                         SizeCase{"0GiB", 0},                          //
                                          SizeCase{"8000 MB", 8'000'000'000},           //
                                          SizeCase{"8GB", 8'000'000'000},               //
                                          SizeCase{"512M", 512 * kMiB},                 //
@@ -108,21 +114,37 @@ TEST_P(ParseDuration, ReadsTheForm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, ParseDuration,
-                         testing::Values(DurationCase{"0", 0},                    //
-                                         DurationCase{"90", 90'000},              //
-                                         DurationCase{"0.25", 250},               //
-                                         DurationCase{"90s", 90'000},             //
-                                         DurationCase{"250ms", 250},              //
-                                         DurationCase{"15 min", 900'000},         //
-                                         DurationCase{"2h30m", 9'000'000},        //
-                                         DurationCase{"2h 30m 5s", 9'005'000},    //
-                                         DurationCase{"1.5h", 5'400'000},         //
-                                         DurationCase{"1H", 3'600'000},           //
-                                         DurationCase{"2 days", 172'800'000},     //
-                                         DurationCase{"1w2d", 777'600'000},       //
-                                         DurationCase{"01:30:00", 5'400'000},     //
-                                         DurationCase{"100:00:01", 360'001'000},  //
-                                         DurationCase{" 3m 20s ", 200'000},       //
+                         testing::Values(DurationCase{"0", 0},                     //
+                                         DurationCase{"90", 90'000},               //
+                                         DurationCase{"0.25", 250},                //
+                                         DurationCase{"90s", 90'000},              //
+                                         DurationCase{"250ms", 250},               //
+                                         DurationCase{"15 min", 900'000},          //
+                                         DurationCase{"2h30m", 9'000'000},         //
+                                         DurationCase{"2h 30m 5s", 9'005'000},     //
+                                         DurationCase{"1.5h", 5'400'000},          //
+                                         DurationCase{"1H", 3'600'000},            //
+                                         DurationCase{"2 days", 172'800'000},      //
+                                         DurationCase{"1w2d", 777'600'000},        //
+                                         DurationCase{"01:30:00", 5'400'000},      //
+                                         DurationCase{"100:00:01", 360'001'000},   //
+                                         DurationCase{" 3m 20s ", 200'000},        //
+                                         DurationCase{"90 s", 90'000},             //
+                                         DurationCase{"2h 30m", 9'000'000},        //
+                                         DurationCase{"2 hours", 7'200'000},       //
+                                         DurationCase{"2 h 30 min", 9'000'000},    //
+                                         DurationCase{"1d", 86'400'000},           //
+                                         DurationCase{"1w", 604'800'000},          //
+                                         DurationCase{"1:30:00", 5'400'000},       //
+                                         DurationCase{"1-12:00:00", 129'600'000},  //
+                                         DurationCase{"1-12:30", 131'400'000},     //
+                                         DurationCase{"7-0", 604'800'000},         //
+                                         DurationCase{"0-00:00:01", 1'000},        //
+                                         DurationCase{"PT2H30M", 9'000'000},       //
+                                         DurationCase{"PT0.5S", 500},              //
+                                         DurationCase{"P1DT12H", 129'600'000},     //
+                                         DurationCase{"p2w", 1'209'600'000},       //
+                                         DurationCase{"P1D", 86'400'000},          //
                                          DurationCase{"9223372036854775807ms", kMaxMillis}));
 
 class RefuseDuration : public testing::TestWithParam<BadCase> {};
@@ -155,6 +177,23 @@ INSTANTIATE_TEST_SUITE_P(Nonsense, RefuseDuration,
                                          BadCase{":01:30", "HH:MM:SS"},                      //
                                          BadCase{"01:30:00:00", "HH:MM:SS"},                 //
                                          BadCase{"01:60:00", "up to 59"},                    //
+                                         BadCase{"1-24:00:00", "up to 23"},                  //
+                                         BadCase{"1-100", "up to 23"},                       //
+                                         BadCase{"1-12:60", "up to 59"},                     //
+                                         BadCase{"1-", "D-HH"},                              //
+                                         BadCase{"1-2-3", "D-HH"},                           //
+                                         BadCase{"1h-2m", "D-HH"},                           //
+                                         BadCase{"P", "PT2H30M"},                            //
+                                         BadCase{"PT", "PT2H30M"},                           //
+                                         BadCase{"P1DT", "PT2H30M"},                         //
+                                         BadCase{"P1H", "PT2H30M"},                          //
+                                         BadCase{"PT1M1H", "PT2H30M"},                       //
+                                         BadCase{"PT1", "PT2H30M"},                          //
+                                         BadCase{"P1M", "no fixed length"},                  //
+                                         BadCase{"P1Y", "no fixed length"},                  //
+                                         BadCase{"PT99999999999999999H", "too long"},        //
+                                         BadCase{"99999999999999999-01:00:00", "too long"},  //
+                                         BadCase{"106751991167-07:12:55.9", "D-HH"},         //
                                          BadCase{"01:00:75", "up to 59"},                    //
                                          BadCase{"9223372036854775808ms", "too long"},       //
                                          BadCase{"9223372036854775807ms1ms", "from large"},  //
@@ -218,6 +257,61 @@ RC_GTEST_PROP(UnitsProps, shown_duration_reads_back_rounded_down, ()) {
   RC_ASSERT(parsed.has_value());
   RC_ASSERT(parsed->count() <= millis);
   RC_ASSERT(millis - parsed->count() < std::max<Millis::rep>(1000, millis / 10));
+}
+
+RC_GTEST_PROP(UnitsProps, a_size_reads_the_same_in_every_spelling, ()) {
+  struct Unit {
+    const char* name;
+    Bytes factor;
+  };
+  const auto unit = *rc::gen::elementOf(std::vector<Unit>{{"K", kKiB},
+                                                          {"Ki", kKiB},
+                                                          {"KiB", kKiB},
+                                                          {"kB", 1000},
+                                                          {"M", kMiB},
+                                                          {"MiB", kMiB},
+                                                          {"MB", 1'000'000},
+                                                          {"G", kGiB},
+                                                          {"Gi", kGiB},
+                                                          {"GiB", kGiB},
+                                                          {"GB", 1'000'000'000},
+                                                          {"TiB", kTiB},
+                                                          {"TB", 1'000'000'000'000}});
+  const auto count = *rc::gen::inRange<Bytes>(0, 1'000'000);
+  auto name = std::string(unit.name);
+  for (char& c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    c = static_cast<char>(*rc::gen::arbitrary<bool>() ? std::tolower(letter)
+                                                      : std::toupper(letter));
+  }
+  const auto blank = std::string(*rc::gen::inRange<std::size_t>(0, 3), ' ');
+  const auto parsed = parse_size(std::to_string(count) + blank + name + blank);
+  RC_ASSERT(parsed.has_value());
+  RC_ASSERT(*parsed == count * unit.factor);
+}
+
+RC_GTEST_PROP(UnitsProps, a_duration_reads_the_same_in_every_spelling, ()) {
+  const auto days = *rc::gen::inRange(0, 1000);
+  const auto hours = *rc::gen::inRange(0, 24);
+  const auto minutes = *rc::gen::inRange(0, 60);
+  const auto seconds = *rc::gen::inRange(0, 60);
+  const auto two = [](int value) { return (value < 10 ? "0" : "") + std::to_string(value); };
+  const auto d = std::to_string(days);
+  const auto h = std::to_string(hours);
+  const auto m = std::to_string(minutes);
+  const auto s = std::to_string(seconds);
+  const Millis::rep total = (((days * 24LL + hours) * 60 + minutes) * 60 + seconds) * 1000;
+  for (const auto& text :
+       {d + "d" + h + "h" + m + "m" + s + "s",
+        d + " days " + h + " hours " + m + " min " + s + " sec",
+        d + "-" + two(hours) + ":" + two(minutes) + ":" + two(seconds),
+        std::to_string(days * 24 + hours) + ":" + two(minutes) + ":" + two(seconds),
+        "P" + d + "DT" + h + "H" + m + "M" + s + "S", std::to_string(total / 1000),
+        std::to_string(total) + "ms"}) {
+    const auto parsed = parse_duration(text);
+    RC_ASSERT(parsed.has_value());
+    RC_ASSERT(parsed->count() == total);
+  }
 }
 
 RC_GTEST_PROP(UnitsProps, arbitrary_text_never_breaks_anything, (const std::string& text)) {

@@ -208,13 +208,18 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
       {{"add", "--priority", "1.5", "y"}, "--priority: '1.5' is not a whole number"},
       {{"add", "--colour", "red", "y"}, "--colour"},
       {{"ls", "--state", "happy"}, "--state: 'happy' is not a state"},
-      {{"show"}, "ID"},
       {{"show", "3-5"}, "give one id"},
       {{"kill"}, "IDS"},
       {{"kill", "9-5"}, "write 5-9"},
-      {{"wait"}, "give ids, or --all"},
       {{"wait", "3", "--all"}, "give ids, or --all"},
       {{"run"}, "FILE"},
+      {{"ls", "--since", "teatime"}, "--since: 'teatime' is not a time"},
+      {{"ls", "--color", "mauve"}, "--color: 'mauve' is not auto, always or never"},
+      {{"ls", "--watch", "--json"}, "--watch"},
+      {{"ls", "--watch=0.01"}, "at most ten times a second"},
+      {{"--watch", "ls"}, "berth ls --watch"},
+      {{"log", "-f", "--json"}, "leave out --follow"},
+      {{"completion", "tcsh"}, "'tcsh' is not bash, zsh or fish"},
   };
   for (const auto& [words, message] : cases) {
     const Ran ran = berth(words);
@@ -230,8 +235,8 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
 }
 
 TEST(CliTest, EveryCommandHasHelpWithExamples) {
-  for (const auto* name :
-       {"add", "run", "ls", "show", "log", "wait", "kill", "gpus", "status", "why", "stop"}) {
+  for (const auto* name : {"add", "run", "ls", "show", "log", "wait", "kill", "gpus", "status",
+                           "why", "stop", "doctor", "completion"}) {
     const Ran ran = berth({name, "--help"});
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.out, HasSubstr("Examples:\n  berth " + std::string(name))) << name;

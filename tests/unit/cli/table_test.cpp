@@ -43,6 +43,27 @@ TEST(TableTest, NoLineIsWiderThanTheScreenWhereThatIsPossible) {
   EXPECT_NE(table.render(wide(1)), "");  // too narrow for anything, but no endless loop
 }
 
+TEST(TableTest, WhatMattersLeastIsLeftOutFirst) {
+  Table table({{"ID", Align::right, 99},
+               {"NAME", Align::left, 6},
+               {"WHEN", Align::left, 99, 2},
+               {"WHERE", Align::left, 99, 1},
+               {"STATE", Align::left, 99}});
+  table.add({{"1"}, {"a-long-name"}, {"3m ago"}, {"here"}, {"succeeded"}});
+  EXPECT_EQ(table.render(wide(45)),
+            "ID  NAME         WHEN    WHERE  STATE\n"
+            " 1  a-long-name  3m ago  here   succeeded\n");
+  EXPECT_EQ(table.render(wide(38)),
+            "ID  NAME      WHEN    WHERE  STATE\n"
+            " 1  a-long-…  3m ago  here   succeeded\n");
+  EXPECT_EQ(table.render(wide(30)),
+            "ID  NAME      WHERE  STATE\n"
+            " 1  a-long-…  here   succeeded\n");
+  EXPECT_EQ(table.render(wide(21)),
+            "ID  NAME    STATE\n"
+            " 1  a-lon…  succeeded\n");
+}
+
 TEST(TableTest, ColoursOnlyWhereTheScreenHasThem) {
   Table table({{"A"}});
   table.add({{"x", Style::bad}});
@@ -50,6 +71,14 @@ TEST(TableTest, ColoursOnlyWhereTheScreenHasThem) {
   Screen screen;
   screen.color = true;
   EXPECT_EQ(table.render(screen), "\x1b[2mA\x1b[0m\n\x1b[31mx\x1b[0m\n");
+}
+
+TEST(TerminalTest, StyledLinesAreCutByWhatIsSeen) {
+  const std::string red = "\x1b[31mfailed\x1b[0m ok";
+  EXPECT_EQ(shorten_styled(red, 9), red);
+  EXPECT_EQ(shorten_styled(red, 8), "\x1b[31mfailed\x1b[0m …");
+  EXPECT_EQ(shorten_styled(red, 4), "\x1b[31mfai…\x1b[0m");
+  EXPECT_EQ(shorten_styled("plain", 5), "plain");
 }
 
 TEST(TerminalTest, NothingAJobNamedReachesTheTerminalAsACommand) {

@@ -40,6 +40,11 @@ std::string broken_counter(const State& state) {
   std::map<QueueId, std::uint64_t> by_queue;
   std::map<BatchId, std::uint64_t> by_batch;
   std::map<BatchId, std::uint64_t> live;
+  for (const auto& [id, batch] : state.batches) {
+    if (batch.open) {
+      live[id];  // may have none yet
+    }
+  }
   for (const auto& [id, job] : state.jobs) {
     if (is_terminal(job.state)) {
       return fmt::format("job {} has ended and is still here", id.value);
@@ -91,6 +96,9 @@ std::string broken_counter(const State& state) {
   }
   for (const auto& [id, batch] : state.batches) {
     const std::string name = fmt::format("batch {}", id.value);
+    if (batch.open && !state.submissions.contains(id)) {
+      continue;  // on its way out
+    }
     found = first_of({found, differs("running of " + name, batch.running, by_batch[id]),
                       differs("live of " + name, batch.live, live[id])});
   }
@@ -106,13 +114,16 @@ std::string broken_index(const State& state) {
     }
     const auto keep_least = [&job](OrderKey& least) { least = std::min(least, job.order()); };
     keep_least(first_of_lane.try_emplace({state.lane(job), job.shape}, job.order()).first->second);
-    keep_least(first_of_queue.try_emplace(job.queue, job.order()).first->second);
+    if (const BatchId batch = state.lane(job).batch; !batch || !state.batches.at(batch).open) {
+      keep_least(first_of_queue.try_emplace(job.queue, job.order()).first->second);
+    }
   }
   std::map<ShapeId, ReadyIndex::Heads> expected;
   for (const auto& [where, key] : first_of_lane) {
     const auto& [lane, shape] = where;
     const Queue& queue = state.queues.at(lane.queue);
-    const bool open = queue.has_room() && (!lane.batch || state.batches.at(lane.batch).has_room());
+    const Batch* batch = lane.batch ? &state.batches.at(lane.batch) : nullptr;
+    const bool open = queue.has_room() && (batch == nullptr || (batch->has_room() && !batch->open));
     if (open && (queue.limit != 1 || first_of_queue.at(lane.queue) == key)) {
       expected[shape].insert({key, lane});
     }

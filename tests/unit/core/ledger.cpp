@@ -1,5 +1,6 @@
 #include "unit/core/ledger.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -14,8 +15,18 @@ void Ledger::write(const Change& change) {
     resources_[resource->name] = resource->total;
   } else if (const auto* batch = std::get_if<change::BatchPut>(&change)) {
     batches_[batch->id] = *batch;
+    last_batch_ = std::max(last_batch_, batch->id);
+    last_job_ = std::max(last_job_, batch->reserved);
+  } else if (const auto* gone = std::get_if<change::BatchRemove>(&change)) {
+    batches_.erase(gone->id);
+  } else if (const auto* removed = std::get_if<change::JobsRemove>(&change)) {
+    for (const JobId id : removed->ids) {
+      BERTH_ASSERT(jobs_.erase(id) == 1);
+      updates_.erase(id);
+    }
   } else if (const auto* job = std::get_if<change::JobPut>(&change)) {
     jobs_[job->id] = *job;
+    last_job_ = std::max(last_job_, job->id);
     updates_[job->id].id = job->id;
   } else if (const auto* update = std::get_if<change::JobUpdate>(&change)) {
     BERTH_ASSERT(!is_terminal(updates_.at(update->id).state));  // nobody ends twice
@@ -34,8 +45,20 @@ Snapshot Ledger::snapshot() const {
   out.queues.assign(queues_.begin(), queues_.end());
   out.resources = resources_;
   std::set<BatchId> live_batches;
+  std::map<JobId, JobState> failed;
+  for (const auto& [id, put] : batches_) {
+    if (put.open) {
+      out.open_batches.push_back({id, {}, {}});
+    }
+  }
   for (const auto& [id, put] : jobs_) {
     const change::JobUpdate& now = updates_.at(id);
+    const auto open = std::ranges::find(out.open_batches, put.batch, &Snapshot::OpenBatch::id);
+    if (open != out.open_batches.end()) {
+      open->first = open->first ? open->first : id;
+      open->last = id;
+      continue;
+    }
     if (is_terminal(now.state)) {
       continue;
     }
@@ -52,24 +75,28 @@ Snapshot Ledger::snapshot() const {
     live.state = now.state;
     live.kill_requested = now.kill_requested;
     for (const JobId dependency : put.after) {
-      if (updates_.at(dependency).state != JobState::succeeded) {
+      if (const JobState as = updates_.at(dependency).state; as != JobState::succeeded) {
         live.after.push_back(dependency);
+        if (is_terminal(as)) {
+          failed.emplace(dependency, as);
+        }
       }
     }
     live_batches.insert(put.batch);
     out.jobs.push_back(std::move(live));
   }
+  out.failed_dependencies.assign(failed.begin(), failed.end());
   for (const auto& [id, put] : batches_) {
     if (live_batches.contains(id)) {
-      out.batches.push_back({id, put.name, put.max_concurrent});
+      out.batches.push_back({id, put.name, put.max_concurrent, put.in_parts});
     }
   }
   for (const auto& [id, put] : open_) {
     out.attempts.push_back({id, put.job, put.number, put.gpus, put.gpu_memory, "boot"});
   }
-  out.last_job = jobs_.empty() ? JobId{} : jobs_.rbegin()->first;
+  out.last_job = last_job_;
   out.last_attempt = last_attempt_;
-  out.last_batch = batches_.empty() ? BatchId{} : batches_.rbegin()->first;
+  out.last_batch = last_batch_;
   out.last_queue = queues_.empty() ? QueueId{} : queues_.rbegin()->first;
   return out;
 }

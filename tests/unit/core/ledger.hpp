@@ -23,6 +23,8 @@ class Ledger {
   std::map<JobId, change::JobUpdate> updates_;
   std::map<AttemptId, change::AttemptPut> open_;
   AttemptId last_attempt_;
+  JobId last_job_;
+  BatchId last_batch_;
 };
 
 }  // namespace berth::testing

@@ -1,6 +1,7 @@
 #include "core/ready_index.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <random>
@@ -13,6 +14,8 @@
 
 namespace berth {
 namespace {
+
+using Gate = ReadyIndex::Gate;
 
 constexpr ShapeId kSmall{1};
 constexpr ShapeId kLarge{2};
@@ -40,17 +43,17 @@ std::string exposed(const ReadyIndex& index) {
 
 TEST(ReadyIndex, ExposesTheFirstOfEachLaneAndShape) {
   ReadyIndex index;
-  index.add(lane(1), true, kSmall, job(1));
-  index.add(lane(1), true, kSmall, job(2));
-  index.add(lane(1), true, kLarge, job(3));
-  index.add(lane(2), true, kSmall, job(4));
+  index.add(lane(1), Gate::open, kSmall, job(1));
+  index.add(lane(1), Gate::open, kSmall, job(2));
+  index.add(lane(1), Gate::open, kLarge, job(3));
+  index.add(lane(2), Gate::open, kSmall, job(4));
   EXPECT_EQ(exposed(index), "1:1,4 2:3");
 }
 
 TEST(ReadyIndex, PutsPriorityBeforeSubmission) {
   ReadyIndex index;
-  index.add(lane(1), true, kSmall, job(1));
-  index.add(lane(1), true, kSmall, job(2, 1));
+  index.add(lane(1), Gate::open, kSmall, job(1));
+  index.add(lane(1), Gate::open, kSmall, job(2, 1));
   EXPECT_EQ(exposed(index), "1:2");
   EXPECT_EQ(index.next(lane(1), kSmall, job(2, 1))->job, JobId{1});
   EXPECT_EQ(index.next(lane(1), kSmall, job(1)), nullptr);
@@ -58,8 +61,8 @@ TEST(ReadyIndex, PutsPriorityBeforeSubmission) {
 
 TEST(ReadyIndex, RemovingAHeadExposesTheNext) {
   ReadyIndex index;
-  index.add(lane(1), true, kSmall, job(1));
-  index.add(lane(1), true, kSmall, job(2));
+  index.add(lane(1), Gate::open, kSmall, job(1));
+  index.add(lane(1), Gate::open, kSmall, job(2));
   index.remove(lane(1), kSmall, job(1));
   EXPECT_EQ(exposed(index), "1:2");
   index.remove(lane(1), kSmall, job(2));
@@ -69,34 +72,34 @@ TEST(ReadyIndex, RemovingAHeadExposesTheNext) {
 
 TEST(ReadyIndex, AClosedLaneExposesNothing) {
   ReadyIndex index;
-  index.add(lane(1), false, kSmall, job(1));
-  index.add(lane(2), true, kSmall, job(2));
+  index.add(lane(1), Gate::closed, kSmall, job(1));
+  index.add(lane(2), Gate::open, kSmall, job(2));
   EXPECT_EQ(exposed(index), "1:2");
-  index.set_open(lane(1), true);
+  index.set_gate(lane(1), Gate::open);
   EXPECT_EQ(exposed(index), "1:1,2");
-  index.set_open(lane(2), false);
+  index.set_gate(lane(2), Gate::closed);
   EXPECT_EQ(exposed(index), "1:1");
 }
 
 TEST(ReadyIndex, ALaneThatBecomesEmptyForgetsThatItWasClosed) {
   ReadyIndex index;
-  index.add(lane(1), false, kSmall, job(1));
+  index.add(lane(1), Gate::closed, kSmall, job(1));
   index.remove(lane(1), kSmall, job(1));
-  index.add(lane(1), true, kSmall, job(2));
+  index.add(lane(1), Gate::open, kSmall, job(2));
   EXPECT_EQ(exposed(index), "1:2");
 }
 
 TEST(ReadyIndex, OfASerialQueueOnlyTheVeryFirstIsExposed) {
   ReadyIndex index;
   index.set_serial(QueueId{1}, true);
-  index.add(lane(1), true, kSmall, job(2));
-  index.add(lane(1), true, kLarge, job(1));
-  index.add(lane(1, 7), true, kSmall, job(3));
+  index.add(lane(1), Gate::open, kSmall, job(2));
+  index.add(lane(1), Gate::open, kLarge, job(1));
+  index.add(lane(1, 7), Gate::open, kSmall, job(3));
   EXPECT_EQ(exposed(index), "2:1");
   EXPECT_EQ(index.next(lane(1), kLarge, job(1)), nullptr);
   index.remove(lane(1), kLarge, job(1));
   EXPECT_EQ(exposed(index), "1:2");
-  index.add(lane(1, 7), true, kLarge, job(4, 0));
+  index.add(lane(1, 7), Gate::open, kLarge, job(4, 0));
   EXPECT_EQ(exposed(index), "2:4");
   index.set_serial(QueueId{1}, false);
   EXPECT_EQ(exposed(index), "1:2,3 2:4");
@@ -105,19 +108,19 @@ TEST(ReadyIndex, OfASerialQueueOnlyTheVeryFirstIsExposed) {
 TEST(ReadyIndex, AClosedLaneBlocksTheSerialQueueWhoseFirstJobStandsInIt) {
   ReadyIndex index;
   index.set_serial(QueueId{1}, true);
-  index.add(lane(1, 7), false, kSmall, job(1));
-  index.add(lane(1), true, kSmall, job(2));
+  index.add(lane(1, 7), Gate::closed, kSmall, job(1));
+  index.add(lane(1), Gate::open, kSmall, job(2));
   EXPECT_EQ(exposed(index), "");
   EXPECT_EQ(index.first(QueueId{1})->job, JobId{1});
-  index.set_open(lane(1, 7), true);
+  index.set_gate(lane(1, 7), Gate::open);
   EXPECT_EQ(exposed(index), "1:1");
 }
 
 TEST(ReadyIndex, KnowsTheLanesOfABatchWhileTheyHaveJobs) {
   ReadyIndex index;
-  index.add(lane(1, 7), true, kSmall, job(1));
-  index.add(lane(2, 7), true, kSmall, job(2));
-  index.add(lane(2, 8), true, kSmall, job(3));
+  index.add(lane(1, 7), Gate::open, kSmall, job(1));
+  index.add(lane(2, 7), Gate::open, kSmall, job(2));
+  index.add(lane(2, 8), Gate::open, kSmall, job(3));
   EXPECT_EQ(index.lanes_of(BatchId{7}), (std::vector{lane(1, 7), lane(2, 7)}));
   index.remove(lane(1, 7), kSmall, job(1));
   EXPECT_EQ(index.lanes_of(BatchId{7}), std::vector{lane(2, 7)});
@@ -130,13 +133,13 @@ class Reference {
  public:
   using Place = std::tuple<LaneKey, ShapeId, OrderKey>;
   std::set<Place> jobs;
-  std::map<LaneKey, bool> open;  ///< of lanes with jobs
+  std::map<LaneKey, Gate> gates;  ///< of lanes with jobs
   std::set<QueueId> serial;
 
   [[nodiscard]] std::optional<OrderKey> first(QueueId queue) const {
     std::optional<OrderKey> least;
     for (const auto& [key, shape, order] : jobs) {
-      if (key.queue == queue && (!least || order < *least)) {
+      if (key.queue == queue && gates.at(key) != Gate::hidden && (!least || order < *least)) {
         least = order;
       }
     }
@@ -152,7 +155,8 @@ class Reference {
     std::map<ShapeId, ReadyIndex::Heads> out;
     for (const auto& [where, order] : least) {
       const auto& [key, shape] = where;
-      if (open.at(key) && (!serial.contains(key.queue) || first(key.queue) == order)) {
+      if (gates.at(key) == Gate::open &&
+          (!serial.contains(key.queue) || first(key.queue) == order)) {
         out[shape].insert({order, key});
       }
     }
@@ -165,6 +169,7 @@ TEST(ReadyIndex, AgreesWithAReferenceThatLooksAtEverything) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const auto below = [&random](std::size_t n) { return random() % n; };
+    constexpr std::array gates = {Gate::open, Gate::open, Gate::closed, Gate::hidden};
     ReadyIndex index;
     Reference reference;
     std::uint64_t last = 0;
@@ -176,8 +181,9 @@ TEST(ReadyIndex, AgreesWithAReferenceThatLooksAtEverything) {
         case 2: {
           const ShapeId shape{1 + below(3)};
           const OrderKey key = job(++last, static_cast<std::int32_t>(below(3)));
-          const bool open = reference.open.try_emplace(where, below(4) != 0).first->second;
-          index.add(where, open, shape, key);
+          const Gate gate =
+              reference.gates.try_emplace(where, gates[below(gates.size())]).first->second;
+          index.add(where, gate, shape, key);
           reference.jobs.emplace(where, shape, key);
           break;
         }
@@ -190,15 +196,15 @@ TEST(ReadyIndex, AgreesWithAReferenceThatLooksAtEverything) {
             index.remove(from, shape, key);
             if (std::ranges::none_of(reference.jobs,
                                      [&](const auto& j) { return std::get<0>(j) == from; })) {
-              reference.open.erase(from);
+              reference.gates.erase(from);
             }
           }
           break;
         case 4: {
-          const bool open = below(2) == 0;
-          index.set_open(where, open);
-          if (const auto it = reference.open.find(where); it != reference.open.end()) {
-            it->second = open;
+          const Gate gate = gates[below(gates.size())];
+          index.set_gate(where, gate);
+          if (const auto it = reference.gates.find(where); it != reference.gates.end()) {
+            it->second = gate;
           }
           break;
         }

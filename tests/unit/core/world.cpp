@@ -145,6 +145,14 @@ std::string World::decide() {
   return fmt::format("{}{}", fmt::join(starts, " "), decision.want_sample ? " ?" : "");
 }
 
+int World::go_on() {
+  int rounds = 0;
+  for (; state.continuing; ++rounds) {
+    EXPECT_TRUE(apply(event::Continue{}));
+  }
+  return rounds;
+}
+
 std::string World::why(std::uint64_t job) const {
   const Job* found = state.job(JobId{job});
   if (found == nullptr) {
@@ -192,6 +200,7 @@ std::string World::effects() const {
     std::string operator()(const effect::Kill&) const { return "kill"; }
     std::string operator()(const effect::Forget&) const { return "forget"; }
     std::string operator()(const effect::Sample&) const { return "sample"; }
+    std::string operator()(const effect::Continue&) const { return "continue"; }
   };
   std::vector<std::string> names;
   for (const Effect& effect : last.effects) {

@@ -49,6 +49,8 @@ class World {
   Killed kill(std::initializer_list<std::uint64_t> jobs);
   void wait(Millis duration);
   void fill_disk(bool low = true);
+  /// Continues as long as the State asks for it; how often that was.
+  int go_on();
 
   /// Decides and applies. "1:0 2:1+2 3:-" means: job 1 on GPU 0, then job 2 on GPUs 1 and 2, then
   /// job 3 without any; " ?" at the end: a fresh sample is wanted.

@@ -39,6 +39,7 @@ class FakeEffects : public EffectSink {
         return fmt::format("forget {}", e.attempt.value);
       }
       std::string operator()(const effect::Sample&) const { return "sample"; }
+      std::string operator()(const effect::Continue&) const { return "continue"; }
     };
     trace_.push_back(std::visit(Name{}, effect));
   }

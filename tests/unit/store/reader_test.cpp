@@ -147,7 +147,7 @@ TEST_F(ReaderTest, EveryQueryGivesWhatAPlainFilterGives) {
         for (const auto& id_set : id_sets) {
           for (const std::uint64_t after : {0U, 8U, 45U}) {
             for (const bool descending : {false, true}) {
-              const JobFilter query{states, queue, {batch}, id_set, {after}, descending, 6};
+              const JobFilter query{states, queue, {batch}, id_set, {after}, descending, 6, {}};
               std::vector<std::uint64_t> expected;
               for (std::uint64_t n = 1; n <= 60; ++n) {
                 const std::uint64_t id = descending ? 61 - n : n;
@@ -172,6 +172,30 @@ TEST_F(ReaderTest, EveryQueryGivesWhatAPlainFilterGives) {
     }
   }
   EXPECT_EQ(checked, 4 * 4 * 3 * 2 * 3 * 2);
+}
+
+TEST_F(ReaderTest, SinceLeavesOutWhatEndedBefore) {
+  Changes changes{change::QueuePut{{1}, {"day", 0}},
+                  change::BatchPut{{1}, "sweep", 1000, 0, 20, Millis(1)}};
+  for (std::uint64_t id = 1; id <= 20; ++id) {
+    changes.push_back(job_put(id, id % 3 == 0 ? 1 : 0, 1));
+    auto update = job_update(id, id % 5 == 0 ? JobState::running : JobState::failed);
+    update.wall = Millis(1000 + static_cast<std::int64_t>(id));
+    changes.push_back(update);
+  }
+  ASSERT_TRUE(driver_.commit(std::move(changes)).status);
+  JobFilter query;
+  query.since = Millis(1017);
+  EXPECT_EQ(ids(query), (std::vector<std::uint64_t>{5, 10, 15, 17, 18, 19, 20}));
+  query.states = {JobState::failed};
+  EXPECT_EQ(ids(query), (std::vector<std::uint64_t>{17, 18, 19}));
+  query.states = {};
+  query.batch = {1};
+  EXPECT_EQ(ids(query), (std::vector<std::uint64_t>{15, 18}));
+  query.batch = {};
+  query.queue = "day";
+  query.ids = {{{1}, {17}}};
+  EXPECT_EQ(ids(query), (std::vector<std::uint64_t>{5, 10, 15, 17}));
 }
 
 TEST_F(ReaderTest, NoPageSortsOrScans) {

@@ -1,0 +1,77 @@
+#pragma once
+// The log of one job, read from its files: with the user's own rights, not by the daemon.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/views.hpp"
+#include "base/fd.hpp"
+#include "base/result.hpp"
+
+namespace berth::cli {
+
+/// Takes a piece of a log, of any length.
+using LogSink = std::function<void(std::string_view)>;
+
+/// Where the last `lines` lines of the file begin. A last line without an end counts.
+[[nodiscard]] Result<std::uint64_t> tail_offset(int fd, std::uint64_t lines);
+
+[[nodiscard]] Result<Fd> open_log(const std::string& path);
+/// Hands on what is left of the file.
+[[nodiscard]] Status copy_log(int fd, const std::string& path, const LogSink& sink);
+
+/// The attempt with this number, or the last one; null if there is none.
+[[nodiscard]] const AttemptView* find_attempt(const JobDetail& detail,
+                                              const std::optional<std::uint32_t>& number);
+
+/// Lines of one of several logs, each behind the job's name. Of a line that a progress bar has
+/// written over and over, what it showed last is kept.
+class PrefixedLines {
+ public:
+  PrefixedLines(std::string prefix, LogSink out)
+      : prefix_(std::move(prefix)), out_(std::move(out)) {}
+  void feed(std::string_view text);
+  void finish();  ///< lets go of a last line without an end
+
+ private:
+  void line(std::string_view text);
+
+  std::string prefix_;
+  LogSink out_;
+  std::string partial_;
+};
+
+/// Follows the attempts of one job, one after the other.
+class LogFollower {
+ public:
+  LogFollower(std::optional<std::uint32_t> attempt, std::optional<std::uint64_t> lines,
+              LogSink sink)
+      : only_(attempt), lines_(lines), sink_(std::move(sink)) {}
+
+  /// What the daemon says now. `next` is told the number of each further attempt that is begun.
+  [[nodiscard]] Status look(const JobDetail& detail,
+                            const std::function<void(std::uint32_t)>& next);
+  /// Hands on what has been written meanwhile.
+  [[nodiscard]] Status drain();
+  /// Everything has been handed on, and nothing more will come.
+  [[nodiscard]] bool over() const { return over_; }
+  /// Whether there has been any log at all.
+  [[nodiscard]] bool opened() const { return opened_; }
+
+ private:
+  [[nodiscard]] Status open(bool must);
+
+  std::optional<std::uint32_t> only_;
+  std::optional<std::uint64_t> lines_;
+  LogSink sink_;
+  std::uint64_t current_ = 0;  ///< id of the attempt being read
+  std::string path_;
+  Fd fd_;
+  bool opened_ = false;
+  bool over_ = false;
+};
+
+}  // namespace berth::cli

@@ -1,0 +1,102 @@
+#include "jobspec/entry_checks.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace berth {
+namespace {
+
+constexpr std::string_view kDevices = "CUDA_VISIBLE_DEVICES";
+
+/// Calls `see` for every single value in and below `node`.
+void each_scalar(const Node& node, const std::function<void(const Node&)>& see) {
+  if (node.kind == Node::Kind::scalar) {
+    see(node);
+  }
+  for (const auto& item : node.items) {
+    each_scalar(*item, see);
+  }
+  for (const auto& entry : node.entries) {
+    each_scalar(*entry.value, see);
+  }
+}
+
+/// Braces mean something else here often enough that a stranger in them may be meant.
+bool may_have_braces(JobKey key) {
+  return key == JobKey::run || key == JobKey::env;
+}
+
+}  // namespace
+
+void check_placeholders(const JobKeys& own, const JobContext& context, const Matrix& matrix,
+                        Diagnostics& diagnostics, const Warn& warn) {
+  if (!matrix.declared()) {
+    return;
+  }
+  const auto axes = matrix.axis_names();
+  const auto check = [&](JobKey key, const Node& node) {
+    for (const auto word : placeholders(node.text)) {
+      if (std::find(axes.begin(), axes.end(), word) != axes.end()) {
+        continue;
+      }
+      const auto meant = closest(word, axes);
+      const auto hint =
+          meant.empty() ? std::string() : fmt::format("; did you mean '{{{}}}'?", meant);
+      if (!may_have_braces(key)) {
+        diagnostics.add_once(node.at, fmt::format("'{{{}}}' names no axis of this job's matrix, "
+                                                  "which has {}{}",
+                                                  word, fmt::join(axes, ", "), hint));
+      } else if (!meant.empty()) {
+        warn(node.at,
+             fmt::format("'{{{}}}' names no axis of this job's matrix and stays as it is{}", word,
+                         hint));
+      }
+    }
+  };
+  for (std::size_t i = 0; i < kJobKeyNames.size(); ++i) {
+    const auto key = static_cast<JobKey>(i);
+    // `after` may use the names of other jobs as they are written, their axes included.
+    const auto* node = context.get(own, key);
+    if (key == JobKey::matrix || key == JobKey::after || node == nullptr) {
+      continue;
+    }
+    each_scalar(*node, [&](const Node& scalar) { check(key, scalar); });
+  }
+}
+
+void check_devices(const JobKeys& own, const JobContext& context, const Warn& warn) {
+  constexpr std::string_view kMessage =
+      "this sets CUDA_VISIBLE_DEVICES itself, so the job may use other GPUs than those it is "
+      "given; leave it out, or say 'gpus: 0'";
+  const auto* gpus = context.get(own, JobKey::gpus);
+  if (gpus != nullptr && gpus->text == "0") {
+    return;
+  }
+  if (const auto* run = context.get(own, JobKey::run); run != nullptr) {
+    each_scalar(*run, [&](const Node& scalar) {
+      if (sets_visible_devices(scalar.text)) {
+        warn(scalar.at, std::string(kMessage));
+      }
+    });
+  }
+  for (const auto* env : {own.get(JobKey::env), context.defaults.get(JobKey::env)}) {
+    if (const auto* value = env == nullptr ? nullptr : env->find(kDevices); value != nullptr) {
+      return warn(value->at, std::string(kMessage));
+    }
+  }
+}
+
+bool sets_visible_devices(std::string_view text) {
+  for (std::size_t at = 0; (at = text.find(kDevices, at)) != std::string_view::npos;
+       at += kDevices.size()) {
+    const bool begins =
+        at == 0 || std::string_view(" \t\n;&|(").find(text[at - 1]) != std::string_view::npos;
+    if (begins && text.substr(at + kDevices.size()).starts_with('=')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace berth
