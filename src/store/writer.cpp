@@ -95,7 +95,7 @@ Status TransactionWriter::prepare_statements() {
       {&remove_attempts_, "DELETE FROM attempts WHERE job=?1"},
       {&remove_job_history_, "DELETE FROM history INDEXED BY history_job WHERE job>0 AND job=?1"},
       {&batch_left_, "SELECT coalesce(sum(n),0) FROM counters WHERE batch=?1 AND what<16"},
-      {&remove_batch_, "DELETE FROM batches WHERE id=?1 AND open=0 RETURNING id"},
+      {&remove_batch_, "DELETE FROM batches WHERE id=?1 AND open<>1 RETURNING id"},
       {&remove_batch_counters_, "DELETE FROM counters WHERE batch=?1"},
       {&remove_history_, "DELETE FROM history WHERE seq=?1"},
       {&remove_key_, "DELETE FROM client_keys WHERE owner=?1 AND key=?2"},
