@@ -12,6 +12,9 @@ namespace {
 
 /// Whether somebody alive has yet to hear how it ends, or ended.
 bool is_needed(const State& state, JobId id) {
+  if (std::ranges::any_of(state.settling, [&](const Settling& told) { return told.ended == id; })) {
+    return true;  // not all have been told yet
+  }
   const auto it = state.dependents.find(id);
   return it != state.dependents.end() && std::ranges::any_of(it->second, [&](JobId follower) {
            return state.jobs.contains(follower);

@@ -38,8 +38,11 @@ void Ledger::put(const Change& change) {
     }
     void operator()(const change::JobsRemove& c) {
       for (const JobId id : c.ids) {
-        if (const auto it = ledger.jobs.find(id); it != ledger.jobs.end()) {
+        const auto it = ledger.jobs.find(id);
+        if (it != ledger.jobs.end() && is_terminal(it->second.state)) {
           it->second.removed = true;  // what it was is still needed to judge others
+        } else if (it != ledger.jobs.end()) {
+          ledger.jobs.erase(it);
         }
       }
     }

@@ -86,8 +86,8 @@ Status load_jobs(Db& db, Snapshot& snapshot) {
                         " attempts, state, kill_requested, dependencies, rank, expedited FROM jobs"
                         " WHERE state=?1"
                         " AND +batch NOT IN (SELECT id FROM batches WHERE open=1) ORDER BY id"));
-  // A job that is not there any more had succeeded: had it not, whoever follows it would have
-  // ended, too.
+  // A job that is not there any more had succeeded: one that did not stays until all that follow it
+  // have ended, too.
   TRY_ASSIGN(Stmt after, db.prepare("SELECT d.after, j.state FROM dependencies d CROSS JOIN jobs j"
                                     " ON j.id=d.after WHERE d.job=?1 AND j.state<>?2"
                                     " ORDER BY d.after"));

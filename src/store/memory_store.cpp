@@ -188,9 +188,10 @@ void MemoryStore::apply(const change::JobsRemove& remove) {
     const auto state = static_cast<std::size_t>(row.state);
     --counts_[state];
     if (row.batch) {
-      StateCounts& counts = batches_[row.batch].counts;
-      --counts[state];
-      if (std::ranges::all_of(counts, [](std::uint64_t n) { return n == 0; })) {
+      BatchRow& batch = batches_[row.batch];
+      --batch.counts[state];
+      if (!batch.open &&
+          std::ranges::all_of(batch.counts, [](std::uint64_t n) { return n == 0; })) {
         batches_.erase(row.batch);
       }
     }

@@ -113,8 +113,10 @@ class StoreReader {
   /// The statements that find a page, for tests of their plans.
   [[nodiscard]] Result<std::string> page_sql(const JobFilter& query);
   [[nodiscard]] Result<std::string> history_sql(const HistoryQuery& query);
-  /// Rows a page may look at to find those that match.
-  std::size_t scan_budget = 4'000;
+  /// Rows a page may look at to find those that match: neighbours, and those that an index leads to
+  /// one by one.
+  std::size_t scan_budget = 16'000;
+  std::size_t lookup_budget = 2'000;
 
  private:
   explicit StoreReader(Db db) : db_(std::move(db)) {}

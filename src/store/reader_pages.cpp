@@ -169,7 +169,8 @@ Result<StoreReader::IdPage> StoreReader::page(const JobFilter& asked) {
       return recent(query, queue, std::move(*ended));
     }
   }
-  return scan(page_sql(query, queue), query.limit, scan_budget, query.name);
+  const bool by_id = query.states.empty() && !query.batch && !queue;
+  return scan(page_sql(query, queue), query.limit, by_id ? scan_budget : lookup_budget, query.name);
 }
 
 Result<std::string> StoreReader::page_sql(const JobFilter& query) {
@@ -186,10 +187,12 @@ std::string StoreReader::page_sql(const JobFilter& query, std::optional<QueueId>
   const std::string cursor = cursor_condition(query);
   std::vector<JobState> states = distinct(query.states);
   const std::string matches = match({}, {}, query.batch ? queue : std::optional<QueueId>(), query);
+  const bool by_id = states.empty() && !query.batch && !queue;
+  const std::size_t budget = by_id ? scan_budget : lookup_budget;
   const std::string tail =
       fmt::format(" ORDER BY 1 {} LIMIT {}", query.descending ? "DESC" : "ASC",
-                  std::min<std::uint64_t>(matches.empty() ? query.limit : scan_budget, kMaxRowId));
-  if (states.empty() && !query.batch && !queue) {
+                  std::min<std::uint64_t>(matches.empty() ? query.limit : budget, kMaxRowId));
+  if (by_id) {
     return fmt::format("SELECT id, {} FROM jobs NOT INDEXED WHERE id>0{}{}", column(matches),
                        cursor, tail);
   }
@@ -310,7 +313,7 @@ Result<StoreReader::IdPage> StoreReader::recent(const JobFilter& query,
   }
   IdPage found;
   if (!live.states.empty() && !query.ended_before) {
-    TRY_ASSIGN(found, scan(page_sql(live, queue), query.limit, scan_budget, query.name));
+    TRY_ASSIGN(found, scan(page_sql(live, queue), query.limit, lookup_budget, query.name));
   }
   const auto before = [&](JobId a, JobId b) { return query.descending ? b < a : a < b; };
   std::ranges::sort(ended, before);

@@ -87,6 +87,7 @@ Status TransactionWriter::prepare_statements() {
        "UPDATE attempts SET ended=?2, revoked=?3, killed=?4, failure=?5, exit_code=?6, signal=?7,"
        " user_time=?8, system_time=?9, max_rss=?10, peak_memory=?11, leftover=?12,"
        " verdict_wall=?13, message=?14 WHERE id=?1 RETURNING id"},
+      {&drop_batch_, "DELETE FROM batches WHERE id=?1"},
       {&put_key_, "INSERT INTO client_keys VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO NOTHING"},
       {&put_history_, "INSERT INTO history VALUES(?1,?2,?3,?4,?5,?6,?7)"},
       {&find_environment_, "SELECT id, data FROM environments WHERE hash=?1"},
@@ -101,7 +102,7 @@ Status TransactionWriter::prepare_statements() {
       {&remove_attempts_, "DELETE FROM attempts WHERE job=?1"},
       {&remove_job_history_, "DELETE FROM history INDEXED BY history_job WHERE job>0 AND job=?1"},
       {&batch_left_, "SELECT coalesce(sum(n),0) FROM counters WHERE batch=?1 AND what<16"},
-      {&remove_batch_, "DELETE FROM batches WHERE id=?1 AND open=0 RETURNING id"},
+      {&remove_batch_, "DELETE FROM batches WHERE id=?1 AND open<>1 RETURNING id"},
       {&remove_batch_counters_, "DELETE FROM counters WHERE batch=?1"},
       {&remove_history_, "DELETE FROM history WHERE seq=?1"},
       {&remove_key_, "DELETE FROM client_keys WHERE owner=?1 AND key=?2"},
@@ -215,17 +216,6 @@ Status TransactionWriter::apply(const change::JobPut& put) {
   return {};
 }
 
-Status TransactionWriter::apply(const change::BatchRemove& remove) {
-  for (std::uint64_t state = 0; state < 8; ++state) {
-    deltas_.erase(remove.id.value * 8 + state);
-  }
-  TRY(remove_batch_counters_.run(remove.id));
-  remove_batch_.bind(remove.id);
-  TRY_ASSIGN([[maybe_unused]] const bool known, remove_batch_.step());
-  remove_batch_.reset();
-  return {};
-}
-
 Status TransactionWriter::apply(const change::JobsRemove& remove) {
   for (const JobId id : remove.ids) {
     remove_job_.bind(id);
@@ -266,6 +256,14 @@ Status TransactionWriter::remove_empty_batches() {
     }
   }
   return {};
+}
+
+Status TransactionWriter::apply(const change::BatchRemove& remove) {
+  for (std::uint64_t state = 0; state < 8; ++state) {
+    deltas_.erase(remove.id.value * 8 + state);
+  }
+  TRY(remove_batch_counters_.run(remove.id));
+  return drop_batch_.run(remove.id);
 }
 
 Status TransactionWriter::apply(const change::JobUpdate& update) {

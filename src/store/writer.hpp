@@ -69,7 +69,7 @@ class TransactionWriter {
   Stmt find_environment_, put_environment_, find_boot_, put_boot_;
   Stmt add_counter_, raise_counter_;
   Stmt remove_job_, remove_payload_, remove_dependencies_, remove_attempts_, remove_job_history_;
-  Stmt batch_left_, remove_batch_, remove_batch_counters_;
+  Stmt batch_left_, remove_batch_, remove_batch_counters_, drop_batch_;
   Stmt remove_history_, remove_key_, remove_environment_;
 
   // Of the transaction under way; committed_ is what the database holds.

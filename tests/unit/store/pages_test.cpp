@@ -83,7 +83,7 @@ TEST_F(PagesTest, SinceGivesWhatHasNotEndedOrEndedLater) {
   constexpr std::uint64_t kJobs = 200;
   fill(kJobs);
   for (const std::size_t budget : {7U, 4'000U}) {
-    reader_.scan_budget = budget;
+    reader_.scan_budget = reader_.lookup_budget = budget;
     for (const std::int64_t since : {0, 2'050, 2'190, 5'000}) {
       for (const bool descending : {false, true}) {
         JobFilter query;
@@ -122,7 +122,7 @@ TEST_F(PagesTest, SinceGivesWhatHasNotEndedOrEndedLater) {
 TEST_F(PagesTest, ALongWindowIsWalkedInIdOrder) {
   constexpr std::uint64_t kJobs = 2'500;
   fill(kJobs);  // more have ended than are sorted in memory
-  reader_.scan_budget = 300;
+  reader_.scan_budget = reader_.lookup_budget = 300;
   JobFilter query;
   query.since = Millis(2'000 + 400);
   const auto later = [](std::uint64_t id) { return !ended(id) || id >= 400; };
@@ -146,7 +146,7 @@ TEST_F(PagesTest, EndedBeforeGivesOnlyWhatHasEnded) {
 
 TEST_F(PagesTest, ARareJobIsFoundInManySmallSteps) {
   fill(500);
-  reader_.scan_budget = 40;
+  reader_.scan_budget = reader_.lookup_budget = 40;
   JobFilter query;
   query.name = "job 4?9";
   const JobListing first = reader_.list(query).value();
@@ -220,7 +220,7 @@ TEST_F(PagesTest, HistoryComesByJobKindAndTimeFromEitherEnd) {
   };
   const auto is = [&](bool descending, auto matches) { return expected(400, descending, matches); };
   for (const std::size_t budget : {11U, 4'000U}) {
-    reader_.scan_budget = budget;
+    reader_.scan_budget = reader_.lookup_budget = budget;
     for (const bool descending : {false, true}) {
       HistoryQuery query;
       query.descending = descending;

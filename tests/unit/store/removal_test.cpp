@@ -71,6 +71,18 @@ TEST_F(RemovalTest, ARemovedJobLeavesNothingAndItsIdIsNotGivenAgain) {
   EXPECT_EQ(reader().history({}).value().at(0).seq, 3U);
 }
 
+TEST_F(RemovalTest, ABatchThatStillArrivesStaysThoughItHasNoJobs) {
+  change::BatchPut batch{{1}, "b", 0, 0, 2, Millis(1)};
+  batch.in_parts = batch.open = true;
+  commit({batch, job_put(1, 1), job_update(1, JobState::cancelled)});
+  commit({change::JobsRemove{{{1}}}});
+  EXPECT_EQ(rows("batches"), 1);
+  batch.open = false;
+  commit({batch, job_put(2, 1), job_update(2, JobState::cancelled)});
+  commit({change::JobsRemove{{{2}}}});
+  EXPECT_EQ(rows("batches"), 0);
+}
+
 TEST_F(RemovalTest, EnvironmentsGoWithTheirLastUserButNotUnderANewOne) {
   const auto with = [](std::uint64_t id, const char* variable) {
     auto put = job_put(id);
