@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Figures as ratios within one run: the machine may be slow or busy, the ratio should not care.
 
-  bench/run.py [--build DIR] [--rounds N] [--jobs N] [--json FILE] [--markdown FILE]
+  bench/run.py [--build DIR] [--rounds N] [--jobs N] [--only PART] [--json FILE] [--markdown FILE]
+
+Parts: ratios (throughput and latency against a ceiling), scale (a million queued jobs), peers (other
+tools on the same jobs).
 """
 import argparse
 import http.client
@@ -18,6 +21,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import peers
+import scale
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,21 +42,25 @@ class UnixConnection(http.client.HTTPConnection):
 class Daemon:
     """A daemon of its own in a fresh directory, ended when the block ends."""
 
-    def __init__(self, build):
+    def __init__(self, build, gpus="none"):
         self.build = build
+        self.gpus = gpus
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="berth-bench-")
         self.log = open(os.path.join(self.dir, "daemon.log"), "wb")
-        env = dict(os.environ, BERTH_DIR=self.dir, BERTH_GPUS="none")
+        self.start()
+        return self
+
+    def start(self):
+        env = dict(os.environ, BERTH_DIR=self.dir, BERTH_GPUS=self.gpus)
         self.process = subprocess.Popen([self.build / "bin/berthd"], env=env, stderr=self.log)
         deadline = time.monotonic() + 30
         while not os.path.exists(self.dir + "/sock"):
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise SystemExit(f"the daemon did not start; see {self.dir}/daemon.log")
-            time.sleep(0.01)
+            time.sleep(0.005)
         self.connection = UnixConnection(self.dir + "/sock")
-        return self
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
@@ -101,92 +111,91 @@ def ceiling(build, count, *flags):
     return float(output.stdout)
 
 
-def latencies(build, queued, samples):
-    """Milliseconds of a durable submit, and between one job's beginning and the next one's."""
-    with Daemon(build) as daemon:
-        # A backlog that can never start here, of a few shapes, in two queues.
-        chunk = 5000
-        for start in range(0, queued, chunk):
-            size = min(chunk, queued - start)
-            daemon.submit([job(["true"], f"wait{i % 2}", gpus=1 + i % 3) for i in range(size)])
-        stamps = daemon.dir + "/stamps"
-        submit = []
-        for _ in range(samples):
-            begin = time.perf_counter()
-            daemon.submit([job(["true"], "wait0", gpus=1)])
-            submit.append((time.perf_counter() - begin) * 1000)
-        first, last = daemon.submit(
-            [job([str(build / "bench/stamp"), stamps], "serial")] * samples,
-            [{"name": "serial", "limit": 1}])
-        daemon.wait(first, last)
-        times = [int(line) for line in open(stamps)]
-        assert len(times) == samples
-        start = [(b - a) / 1e6 for a, b in zip(times, times[1:])]
-    return statistics.median(submit), statistics.median(start)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1500)
-    parser.add_argument("--backlog", type=int, default=100_000)
-    parser.add_argument("--samples", type=int, default=300)
+    parser.add_argument("--backlog", type=int, default=1_000_000)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--peer-jobs", type=int, default=300)
+    parser.add_argument("--idle-seconds", type=int, default=60)
+    parser.add_argument("--only", nargs="*", choices=["ratios", "scale", "peers"])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
     build = options.build.resolve()
 
-    rows = {name: [] for name in ("berth", "ceiling", "bare", "submit_small", "start_small",
-                                  "submit_large", "start_large")}
+    parts = options.only or ["ratios", "scale", "peers"]
+    texts, numbers, all_met = [], {}, True
+    for part in parts:
+        print(f"== {part}", file=sys.stderr, flush=True)
+        if part == "peers":
+            rows = peers.measure(build, options.peer_jobs, 2)
+            numbers["peers"] = rows
+            texts.append(peers.table(rows, options.peer_jobs))
+            continue
+        if part == "ratios":
+            rows, values = ratios(build, options)
+        else:
+            rows = scale.measure(build, Daemon, job, options.backlog, options.samples,
+                                 options.idle_seconds)
+            values = scale.figures(rows, options.backlog)
+        numbers[part] = rows
+        text, met = table(values)
+        all_met &= met
+        texts.append(text)
+    texts.append(f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, {cpu_model()}, Linux "
+                 f"{platform.release().split('-')[0]}, load {os.getloadavg()[0]:.1f} at the end.")
+    text = "\n\n".join(texts)
+    print(text)
+    if options.json:
+        options.json.write_text(json.dumps(numbers, indent=1) + "\n")
+    if options.markdown:
+        options.markdown.write_text(text + "\n")
+    return 0 if all_met else 1
+
+
+def cpu_model():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def ratios(build, options):
+    """Medians of interleaved rounds: (numbers, rows for the table)."""
+    rows = {name: [] for name in ("berth", "ceiling", "bare")}
     for number in range(options.rounds):
         print(f"round {number + 1} of {options.rounds}", file=sys.stderr, flush=True)
         rows["ceiling"].append(ceiling(build, options.jobs))
         rows["berth"].append(throughput(build, options.jobs))
         rows["bare"].append(ceiling(build, options.jobs, "--no-commit"))
-        for name, queued in (("small", 1000), ("large", options.backlog)):
-            submit, start = latencies(build, queued, options.samples)
-            rows["submit_" + name].append(submit)
-            rows["start_" + name].append(start)
-
     median = {name: statistics.median(values) for name, values in rows.items()}
 
     def ratio(a, b):
         return statistics.median(x / y for x, y in zip(rows[a], rows[b]))
 
-    figures = [
+    return rows, [
         ("durable throughput, share of the ceiling (same shim, log, one FULL commit per job)",
          f"{median['berth']:.0f} of {median['ceiling']:.0f} jobs/s", ratio("berth", "ceiling"),
          ">=", 0.70),
         ("durable throughput, share of the non-durable shim + `true` loop",
          f"{median['berth']:.0f} of {median['bare']:.0f} jobs/s", ratio("berth", "bare"),
          ">=", 0.40),
-        (f"durable submit at {options.backlog:,} queued against 1,000",
-         f"{median['submit_large']:.2f} against {median['submit_small']:.2f} ms",
-         ratio("submit_large", "submit_small"), "<=", 1.2),
-        (f"next start at {options.backlog:,} queued against 1,000",
-         f"{median['start_large']:.2f} against {median['start_small']:.2f} ms",
-         ratio("start_large", "start_small"), "<=", 1.2),
     ]
-    lines = ["| figure | measured | ratio | goal | met |", "|---|---|---|---|---|"]
+
+
+def table(figures):
+    lines = ["| figure | measured | value | goal | met |", "|---|---|---|---|---|"]
     all_met = True
     for name, measured, value, relation, goal in figures:
         met = value >= goal if relation == ">=" else value <= goal
         all_met &= met
         lines.append(f"| {name} | {measured} | {value:.2f} | {relation} {goal} | "
                      f"{'yes' if met else 'NO'} |")
-    lines.append("")
-    lines.append(f"Medians of {options.rounds} interleaved rounds, {time.strftime('%Y-%m-%d')}, "
-                 f"{os.cpu_count()} cores, Linux {platform.release().split('-')[0]}, "
-                 f"{options.jobs:,} jobs a round.")
-    text = "\n".join(lines)
-    print(text)
-    if options.json:
-        options.json.write_text(json.dumps({"rows": rows, "median": median}, indent=1) + "\n")
-    if options.markdown:
-        options.markdown.write_text(text + "\n")
-    return 0 if all_met else 1
+    return "\n".join(lines), all_met
 
 
 if __name__ == "__main__":

@@ -251,9 +251,10 @@ class Session : public std::enable_shared_from_this<Session> {
     body.size = piece_.size();
     body.more = true;
     stream_.expires_after(shared_->limits.body_timeout);
-    http::async_read(stream_, buffer_, *stream_parser_,
-                     [self = shared_from_this(), then = std::move(then)](
-                         error_code error, std::size_t) { self->have_piece(error, then); });
+    // What is there is enough: a slow client's jobs need not wait for each other.
+    http::async_read_some(stream_, buffer_, *stream_parser_,
+                          [self = shared_from_this(), then = std::move(then)](
+                              error_code error, std::size_t) { self->have_piece(error, then); });
   }
 
   void have_piece(error_code error, const std::function<void(Result<std::string>)>& then) {
@@ -269,6 +270,9 @@ class Session : public std::enable_shared_from_this<Session> {
       return;
     }
     piece_.resize(piece_.size() - stream_parser_->get().body().size);
+    if (piece_.empty() && !stream_parser_->is_done()) {
+      return read_piece(then);  // only the frame around the next chunk
+    }
     then(std::exchange(piece_, {}));
   }
 

@@ -15,6 +15,20 @@ constexpr int kTries = 4;
 constexpr Millis kSuccessorPatience{5'000};
 constexpr Millis kSuccessorPause{50};
 constexpr int kServiceUnavailable = 503;
+/// Submissions of more jobs than this are sent as a stream.
+constexpr std::size_t kStreamAbove = 1'000;
+constexpr std::size_t kPiece = 256 * 1024;
+constexpr Millis kStreamTimeout{120'000};
+
+/// What a stream asks of its jobs. A file that is written the other way round goes in one body.
+bool follows_only_earlier(const std::vector<JobSpec>& jobs) {
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (std::ranges::any_of(jobs[i].after_index, [i](std::uint32_t at) { return at >= i; })) {
+      return false;
+    }
+  }
+  return true;
+}
 constexpr int kTooManyRequests = 429;
 constexpr int kBusyPauseUsual = 1;  ///< seconds, where the daemon names none
 constexpr int kBusyPauseMax = 60;
@@ -85,13 +99,18 @@ bool Daemon::await_successor() {
 
 Result<std::string> Daemon::call(const std::string& method, const std::string& target,
                                  const std::string& body, Millis timeout) {
+  return exchange(method, timeout, [&] { return client_->request(method, target, body, timeout); });
+}
+
+Result<std::string> Daemon::exchange(const std::string& method, Millis timeout,
+                                     const std::function<Result<HttpResponse>()>& send) {
   Error last;
   for (int tries = 0; tries < kTries; ++tries) {
     if (!client_) {
       TRY(connect());
     }
     const Millis begun = read_clock().mono;
-    auto response = client_->request(method, target, body, timeout);
+    auto response = send();
     if (response && response->status == kServiceUnavailable && method == "GET" &&
         await_successor()) {
       continue;
@@ -127,8 +146,32 @@ Result<std::string> Daemon::call(const std::string& method, const std::string& t
 }
 
 Result<SubmitAnswer> Daemon::submit(const event::Submit& submit) {
+  if (submit.jobs.size() > kStreamAbove && follows_only_earlier(submit.jobs)) {
+    return submit_stream(submit);
+  }
   TRY_ASSIGN(const std::string body,
              call("POST", "/api/jobs", encode_submit(submit), Millis(120'000)));
+  return decode_answer<SubmitAnswer>(body);
+}
+
+Result<SubmitAnswer> Daemon::submit_stream(const event::Submit& submit) {
+  // A line at a time would be slow, all at once would take as much memory again.
+  const auto send = [&] {
+    std::size_t sent = 0;
+    bool begun = false;
+    return client_->stream("POST", "/api/jobs", [&] {
+      std::string piece;
+      if (!std::exchange(begun, true)) {
+        piece = encode_stream_head(submit) + "\n";
+      }
+      while (sent < submit.jobs.size() && piece.size() < kPiece) {
+        piece += encode_stream_job(submit.jobs[sent++]);
+        piece += '\n';
+      }
+      return piece;
+    });
+  };
+  TRY_ASSIGN(const std::string body, exchange("POST", kStreamTimeout, send));
   return decode_answer<SubmitAnswer>(body);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The daemon as the commands see it: requests that survive a restart of it.
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -39,6 +40,10 @@ class Daemon {
   [[nodiscard]] const InstancePaths& paths() const { return paths_; }
 
  private:
+  Result<SubmitAnswer> submit_stream(const event::Submit& submit);
+  /// Sends, and tries again where that can help.
+  Result<std::string> exchange(const std::string& method, Millis timeout,
+                               const std::function<Result<HttpResponse>()>& send);
   Daemon(InstancePaths paths, Start start) : paths_(std::move(paths)), start_(start) {}
   Status connect();
   /// A daemon that stops cleanly may be followed by another at once, as in an upgrade. Does not

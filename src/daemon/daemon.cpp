@@ -1,5 +1,6 @@
 #include "daemon/daemon.hpp"
 
+#include <malloc.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -394,6 +395,7 @@ Daemon::Daemon(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
+  ::malloc_trim(0);  // reading the store took twice what is kept of it
   // The first look, and whatever can start without one; on a full disk nothing may.
   impl_->store->check_space([this](const SpaceReport& report) {
     if (report.low) {

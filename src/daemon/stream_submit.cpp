@@ -1,5 +1,7 @@
 #include "daemon/stream_submit.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -110,10 +112,11 @@ void StreamSubmit::take_line(std::string_view line, Decoded& out) {
     return;
   }
   ++lines_;
-  // Each part is taken by one event: dependencies make a job count for more there.
-  if (out.parts.empty() || part_end(out.parts.back(), 0) < out.parts.back().size() + 1) {
+  if (out.parts.empty() || out.weight >= kPartJobs) {
     out.parts.emplace_back().reserve(kPartJobs);
+    out.weight = 0;
   }
+  out.weight += part_weight(*job);
   out.parts.back().push_back(std::move(*job));
 }
 
@@ -146,6 +149,9 @@ void StreamSubmit::begin(const StreamHead& head) {
           self->feed();
         }
       });
+  if (over_) {
+    submission_.reset();  // refused at once; they would hold each other
+  }
 }
 
 /// Gives the engine one part and comes back for the next, so that others have their turn in
@@ -163,8 +169,14 @@ void StreamSubmit::feed() {
   if (!submission_->ready()) {
     return;
   }
-  submission_->add(std::move(parts_.front()));
+  // A refusal may come at once, and clears both.
+  const auto submission = submission_;
+  std::vector<JobSpec> part = std::move(parts_.front());
   parts_.pop_front();
+  submission->add(std::move(part));
+  if (over_) {
+    return;
+  }
   read();
   feeding_ = true;
   loop_.post([self = shared_from_this()] {
@@ -188,6 +200,7 @@ void StreamSubmit::finish(const Result<Answer>& answer) {
   }
   parts_.clear();
   submission_.reset();
+  decoder_.post([] { ::malloc_trim(0); });  // what was decoded has been written and freed
   done_();
 }
 

@@ -28,6 +28,7 @@ class StreamSubmit : public std::enable_shared_from_this<StreamSubmit> {
   struct Decoded {
     std::optional<StreamHead> head;
     std::deque<std::vector<JobSpec>> parts;
+    std::size_t weight = 0;  ///< of the last part
     std::optional<Error> error;
     bool end = false;
   };

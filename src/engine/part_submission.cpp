@@ -51,14 +51,23 @@ void PartSubmission::added(const Result<Answer>& answer) {
     engine_.handle(event::SubmitAbort{batch_});
     return finish(std::unexpected(answer.error()));
   }
+  if (ending_) {
+    return end_if_all_are_in();
+  }
   ready_();
 }
 
 void PartSubmission::end() {
-  if (over_) {
+  BERTH_ASSERT(batch_ && !ending_);
+  ending_ = true;
+  end_if_all_are_in();
+}
+
+void PartSubmission::end_if_all_are_in() {
+  // A part may still be refused, and with it all that came before.
+  if (over_ || under_way_ > 0) {
     return;
   }
-  BERTH_ASSERT(batch_);
   engine_.handle(event::SubmitEnd{batch_}, [self = shared_from_this()](Result<Answer> answer) {
     if (!answer && !self->over_) {
       self->engine_.handle(event::SubmitAbort{self->batch_});
@@ -82,12 +91,16 @@ void PartSubmission::finish(Result<Answer> answer) {
   }
 }
 
+std::size_t part_weight(const JobSpec& job) {
+  constexpr std::size_t kDependency = 8;
+  return 1 + kDependency * job.after.size();
+}
+
 std::size_t part_end(const std::vector<JobSpec>& jobs, std::size_t first, std::size_t most) {
-  constexpr std::size_t kDependencyWeight = 8;
   std::size_t weight = 0;
   std::size_t end = first;
   while (end < jobs.size() && weight < most) {
-    weight += 1 + kDependencyWeight * jobs[end++].after.size();
+    weight += part_weight(jobs[end++]);
   }
   return end;
 }

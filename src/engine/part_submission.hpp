@@ -28,7 +28,7 @@ class PartSubmission : public std::enable_shared_from_this<PartSubmission> {
   [[nodiscard]] bool over() const { return over_; }
   /// The next jobs, at most kPartJobs; only when ready().
   void add(std::vector<JobSpec> jobs);
-  /// All jobs have been given.
+  /// All jobs have been given. Takes effect when all parts have been accepted.
   void end();
   /// Takes back what has arrived; there is no reply. Nothing happens if it is over.
   void abort();
@@ -40,6 +40,7 @@ class PartSubmission : public std::enable_shared_from_this<PartSubmission> {
       : engine_(engine), reply_(std::move(reply)), ready_(std::move(ready)) {}
   void begun(Result<Answer> answer);
   void added(const Result<Answer>& answer);
+  void end_if_all_are_in();
   void finish(Result<Answer> answer);
 
   Engine& engine_;
@@ -47,11 +48,15 @@ class PartSubmission : public std::enable_shared_from_this<PartSubmission> {
   std::function<void()> ready_;
   BatchId batch_;
   std::size_t under_way_ = 0;
+  bool ending_ = false;
   bool over_ = false;
 };
 
-/// Where the part that begins at `first` ends. What other submissions' jobs have come to may have
-/// to be looked up on disk, so dependencies on them count for more than jobs do.
+/// What a job counts for in a part. What other submissions' jobs have come to may have to be looked
+/// up on disk, so dependencies on them count for more than jobs do.
+[[nodiscard]] std::size_t part_weight(const JobSpec& job);
+
+/// Where the part that begins at `first` ends.
 [[nodiscard]] std::size_t part_end(const std::vector<JobSpec>& jobs, std::size_t first,
                                    std::size_t most = kPartJobs);
 

@@ -424,5 +424,80 @@ TEST(HttpTest, ThePathOfTheSocketMayBeLong) {
   EXPECT_FALSE(fs::exists(deep / "sock"));
 }
 
+/// Adds up a stream piece by piece and answers with its length, or early with an error.
+struct Counter : std::enable_shared_from_this<Counter> {
+  std::shared_ptr<BodyStream> stream;
+  Respond respond;
+  std::size_t total = 0;
+  std::size_t pieces = 0;
+  std::size_t refuse_above = SIZE_MAX;
+
+  void next() {
+    stream->read([self = shared_from_this()](Result<std::string> piece) {
+      if (!piece) {
+        return;
+      }
+      self->total += piece->size();
+      ++self->pieces;
+      HttpResponse response;
+      if (self->total > self->refuse_above) {
+        response.status = 400;
+        response.body = "too much";
+        self->respond(std::move(response));
+      } else if (piece->empty()) {
+        response.body = std::to_string(self->total);
+        self->respond(std::move(response));
+      } else {
+        self->next();
+      }
+    });
+  }
+};
+
+HttpHandler counting(std::size_t refuse_above = SIZE_MAX) {
+  return [refuse_above](const HttpRequest& request, Respond respond) {
+    const auto counter = std::make_shared<Counter>();
+    counter->stream = request.stream;
+    counter->respond = std::move(respond);
+    counter->refuse_above = refuse_above;
+    counter->next();
+  };
+}
+
+TEST(HttpStream, ABodyLargerThanTheLimitOfBodiesArrivesInPieces) {
+  const TempDir dir;
+  HttpLimits limits;
+  limits.body_bytes = 1'000;
+  const RunningServer server(dir / "sock", counting(), limits);
+  HttpClient client = connect(dir / "sock");
+  int pieces = 0;
+  const auto response = client.stream(
+      "POST", "/", [&] { return ++pieces > 20 ? std::string() : std::string(100'000, 'x'); });
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->body, "2000000");
+}
+
+TEST(HttpStream, AnEarlyRefusalIsHeard) {
+  const TempDir dir;
+  const RunningServer server(dir / "sock", counting(500'000));
+  HttpClient client = connect(dir / "sock");
+  int pieces = 0;
+  const auto response = client.stream(
+      "POST", "/", [&] { return ++pieces > 10'000 ? std::string() : std::string(100'000, 'x'); });
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->status, 400);
+  EXPECT_EQ(response->body, "too much");
+  EXPECT_LT(pieces, 10'000);
+}
+
+TEST(HttpStream, AnEmptyStreamEndsAtOnce) {
+  const TempDir dir;
+  const RunningServer server(dir / "sock", counting());
+  HttpClient client = connect(dir / "sock");
+  const auto response = client.stream("POST", "/", [] { return std::string(); });
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->body, "0");
+}
+
 }  // namespace
 }  // namespace berth

@@ -411,5 +411,37 @@ TEST(WireTest, ErrorsKeepTheirCodeOverTheWire) {
   EXPECT_THAT(body_or_error(HttpResponse{502, "<html>", "", {}}).error().message, HasSubstr("502"));
 }
 
+TEST(WireStream, AHeadAndJobsComeBackAsTheyWere) {
+  event::Submit submit;
+  submit.client_key = "k";
+  submit.batch_name = "sweep";
+  submit.batch_max_concurrent = 3;
+  submit.queues = {{"car", 1}};
+  submit.resources = {{"licence", 2}};
+  JobSpec job;
+  job.name = "one";
+  job.payload.commands = {{false, {"true"}}};
+  job.payload.cwd = "/";
+  job.payload.umask = 077;
+  job.payload.environment = std::make_shared<const Environment>(Environment{"A=b"});
+  submit.jobs = {job, job};
+  submit.jobs[1].after_index = {0};
+  const auto head = decode_stream_head(encode_stream_head(submit));
+  ASSERT_TRUE(head) << head.error().message;
+  EXPECT_EQ(head->begin.client_key, "k");
+  EXPECT_EQ(head->begin.batch_name, "sweep");
+  EXPECT_EQ(head->begin.batch_max_concurrent, 3U);
+  EXPECT_EQ(head->begin.queues, submit.queues);
+  EXPECT_EQ(head->begin.resources, submit.resources);
+  EXPECT_EQ(head->begin.count, 2U);
+  const auto second = decode_stream_job(encode_stream_job(submit.jobs[1]), *head, 1);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(second->payload, submit.jobs[1].payload);
+  EXPECT_EQ(second->after_index, submit.jobs[1].after_index);
+  const auto first = decode_stream_job(encode_stream_job(submit.jobs[1]), *head, 0);
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().message, "line 2: after_index 0 is not an earlier job of this stream");
+}
+
 }  // namespace
 }  // namespace berth

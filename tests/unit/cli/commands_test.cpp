@@ -124,6 +124,10 @@ class FakeDaemon {
         response.body = encode(answer);
         break;
       }
+      case RouteId::remove:
+      case RouteId::backup:
+      case RouteId::backup_progress:
+        return respond(error_response({ErrorCode::not_found, "not here"}));
       case RouteId::rules:
       case RouteId::set_rules:
         response.body = encode(RulesView{
