@@ -288,6 +288,13 @@ Result<T> read(std::string_view body, Unknown unknown) {
 
 namespace berth {
 
+template <class A>
+void describe(A& a, wire::Ref<A, GpuCount> gpus) {
+  a.need("min", gpus.min);
+  a.need("max", gpus.max);
+  a.check(gpus.min <= gpus.max, "max", "is less than min");
+}
+
 /// A command looks the same in requests and answers.
 template <class A>
 void describe(A& a, wire::Ref<A, Command> command) {

@@ -41,6 +41,7 @@ struct JobView {
   std::string log;                         ///< bytes; of the last attempt; empty: none yet
   std::vector<std::uint32_t> gpu_indices;  ///< of the last attempt
   std::vector<std::string> gpu_uuids;
+  bool expedited = false;  ///< waits, and starts before all others
 
   friend bool operator==(const JobView&, const JobView&) = default;
 };
@@ -147,6 +148,15 @@ struct GpuView {
   friend bool operator==(const GpuView&, const GpuView&) = default;
 };
 
+struct QueueView {
+  std::string name;
+  std::uint32_t limit = 0;  ///< 0: none
+  std::uint32_t running = 0;
+  bool paused = false;
+
+  friend bool operator==(const QueueView&, const QueueView&) = default;
+};
+
 struct StatusView {
   std::string version;
   std::uint32_t pid = 0;
@@ -175,6 +185,8 @@ struct StatusView {
     std::string detail;
     friend bool operator==(const Space&, const Space&) = default;
   } space;
+  std::vector<QueueView> queues;
+  std::vector<std::string> problems;  ///< with the instance's settings
 
   friend bool operator==(const StatusView&, const StatusView&) = default;
 };

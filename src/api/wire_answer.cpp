@@ -37,6 +37,7 @@ void describe(A& a, wire::Ref<A, JobView> job) {
   a.bytes_or_null("log", job.log);
   a.field("gpu_indices", job.gpu_indices);
   a.field("gpu_uuids", job.gpu_uuids);
+  a.unless("expedited", job.expedited, false);
 }
 
 template <class A>
@@ -165,6 +166,14 @@ void describe(A& a, wire::Ref<A, StatusView::LoopTimes> loop) {
 }
 
 template <class A>
+void describe(A& a, wire::Ref<A, QueueView> queue) {
+  a.need("name", queue.name);
+  a.field("limit", queue.limit);
+  a.field("running", queue.running);
+  a.field("paused", queue.paused);
+}
+
+template <class A>
 void describe(A& a, wire::Ref<A, StatusView> status) {
   a.need("version", status.version);
   a.field("pid", status.pid);
@@ -192,6 +201,8 @@ void describe(A& a, wire::Ref<A, StatusView> status) {
   a.field("probe", status.probe);
   a.field("loop", status.loop);
   a.field("space", status.space);
+  a.field("queues", status.queues);
+  a.field("problems", status.problems);
 }
 
 template <class A>

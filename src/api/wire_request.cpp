@@ -52,13 +52,6 @@ void describe(A& a, wire::Ref<A, QueueSpec> queue) {
           "must have 1 to 1024 bytes");
 }
 
-template <class A>
-void describe(A& a, wire::Ref<A, GpuCount> gpus) {
-  a.need("min", gpus.min);
-  a.need("max", gpus.max);
-  a.check(gpus.min <= gpus.max, "max", "is less than min");
-}
-
 namespace {
 
 template <class A>

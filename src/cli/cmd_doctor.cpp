@@ -23,24 +23,6 @@ Style style_of(Health health) {
   return Style::plain;
 }
 
-/// `text` in lines of at most `width` columns, all but the first behind `indent` blanks.
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
-  std::string out;
-  std::size_t used = indent;
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    const std::size_t wide = display_width(word);
-    if (used > indent && used + 1 + wide > width) {
-      out += "\n" + std::string(indent, ' ');
-      used = indent;
-    }
-    out += (used > indent ? " " : "") + std::string(word);
-    used += wide + (used > indent ? 1 : 0);
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-  }
-  return out;
-}
-
 std::string finding_text(const Finding& finding, const Screen& screen) {
   constexpr std::size_t kIndent = 19;
   const std::size_t width = screen.width.value_or(100);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kRecent = 10;
 constexpr std::size_t kQueuedShown = 50;
-const std::vector<JobState> kActive{JobState::running, JobState::paused};
+const std::vector<JobState> kWaiting{JobState::paused, JobState::queued};
 const std::vector<JobState> kEnded{JobState::succeeded, JobState::failed, JobState::killed,
                                    JobState::cancelled};
 
@@ -100,10 +100,10 @@ Result<Listing> usual(Daemon& daemon, const LsOptions& options) {
   const std::size_t limit =
       options.limit.value_or(options.json ? UINT32_MAX : std::uint32_t{kQueuedShown});
   TRY_ASSIGN(list.jobs, newest(daemon, with_states(kEnded), kRecent));
-  TRY_ASSIGN(auto active, daemon.jobs(with_states(kActive)));
+  TRY_ASSIGN(auto active, daemon.jobs(with_states({JobState::running})));
   std::ranges::move(active, std::back_inserter(list.jobs));
-  // One more than is shown tells whether there are more.
-  TRY_ASSIGN(auto queued, daemon.jobs(with_states({JobState::queued}), limit + 1));
+  // One more than is shown tells whether there are more. Held jobs may be as many.
+  TRY_ASSIGN(auto queued, daemon.jobs(with_states(kWaiting), limit + 1));
   if (queued.size() > limit) {
     queued.resize(limit);
     list.more_queued = true;
@@ -150,7 +150,7 @@ Outcome run_ls(const LsOptions& options) {
       return std::string();
     }
     return job_table(list.jobs, screen, read_clock().wall) +
-           (list.more_queued ? "… more are queued: berth ls --state queued\n" : "");
+           (list.more_queued ? "… more are waiting: berth ls --state queued,paused\n" : "");
   };
   return show_picture(options.watch, "berth ls", picture);
 }

@@ -80,8 +80,10 @@ std::string why_text(const WhyView& why, const Screen& screen) {
   std::string out =
       fmt::format("job {} {} is {}", why.job.id, styled(label(why.job), Style::bold, screen),
                   to_string(why.job.state));
-  if (why.job.state != JobState::queued) {
-    const std::string note = remark(why.job);
+  if (why.job.state != JobState::queued && why.reasons.empty()) {
+    const std::string note = why.job.state == JobState::paused
+                                 ? fmt::format("berth resume {} lets it go on", why.job.id)
+                                 : remark(why.job);
     return out + (note.empty() ? "" : ": " + note) + "\n";
   }
   out += why.reasons.empty() ? " and starts next\n" : ":\n";
@@ -111,12 +113,15 @@ Outcome run_show(const ShowOptions& options) {
   Facts facts;
   facts.add("job", fmt::format("{}{}{}", job.id, job.name.empty() ? "" : " ", printable(job.name)));
   std::string state = styled(to_string(job.state), style_of(job.state), screen);
-  if (const std::string note = job.state == JobState::queued ? "" : remark(job); !note.empty()) {
+  if (const std::string note =
+          job.state == JobState::queued || job.state == JobState::paused ? "" : remark(job);
+      !note.empty()) {
     state += ": " + note;
   }
   facts.add("state", state);
   facts.add("failure", job.failure_class ? std::string(to_string(*job.failure_class)) : "");
-  facts.add("queue", fmt::format("{}, priority {}", printable(job.queue), job.priority));
+  facts.add("queue", fmt::format("{}, priority {}{}", printable(job.queue), job.priority,
+                                 job.expedited ? ", starts before all others" : ""));
   facts.add("batch", job.batch != 0 ? fmt::format("{}", job.batch) : "");
   for (const Command& command : detail.commands) {
     facts.add(command.shell ? "bash" : "command", printable(display_commands({command})));
@@ -143,7 +148,7 @@ Outcome run_show(const ShowOptions& options) {
   if (!detail.attempts.empty()) {
     out += "\n" + attempts_table(detail.attempts, screen, now);
   }
-  if (job.state == JobState::queued) {
+  if (job.state == JobState::queued || job.state == JobState::paused) {
     TRY_ASSIGN(const WhyView why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", id)));
     out += "\n" + why_text(why, screen);
   }
@@ -162,7 +167,7 @@ Outcome run_why(const WhyOptions& options) {
   }
   // The newest, the last job among them, in the order of their ids.
   JobQuery query;
-  query.states = {JobState::queued};
+  query.states = {JobState::queued, JobState::paused};
   query.descending = true;
   TRY_ASSIGN(auto jobs, daemon.jobs(query, kWhyShown + 1));
   const bool more = jobs.size() > kWhyShown;

@@ -11,6 +11,7 @@
 #include "api/views.hpp"
 #include "base/result.hpp"
 #include "cli/terminal.hpp"
+#include "core/event.hpp"
 #include "core/job.hpp"
 
 namespace berth::cli {
@@ -85,6 +86,43 @@ struct KillOptions {
   bool json = false;
 };
 [[nodiscard]] Outcome run_kill(const KillOptions& options);
+
+struct ControlOptions {
+  std::optional<IdSet> ids;  ///< none: all, or a queue
+  std::string queue;         ///< not empty: the queue instead of jobs
+  bool json = false;
+};
+[[nodiscard]] Outcome run_pause(const ControlOptions& options);
+[[nodiscard]] Outcome run_resume(const ControlOptions& options);
+[[nodiscard]] Outcome run_start(const ControlOptions& options);
+
+struct MoveOptions {
+  std::optional<IdSet> ids;  ///< none: all
+  event::Move::To to = event::Move::To::first;
+  std::uint64_t before = 0;
+  std::string queue;
+  std::int32_t priority = 5;
+  bool json = false;
+};
+[[nodiscard]] Outcome run_move(const MoveOptions& options);
+
+struct SetOptions {
+  /// Ids and key=value; key=value; a key; or nothing.
+  std::vector<std::string> words;
+  bool save = false;
+  bool json = false;
+};
+/// What the words of `berth set` ask for. An error is wrong usage.
+struct SetPlan {
+  enum class What : std::uint8_t { list, show, rules, jobs };
+  What what = What::list;
+  std::string key;                                          ///< to show
+  std::vector<std::pair<std::string, std::string>> values;  ///< rules
+  std::optional<IdSet> ids;                                 ///< none: all
+  event::JobPatch patch;
+};
+[[nodiscard]] Result<SetPlan> plan_set(const SetOptions& options);
+[[nodiscard]] Outcome run_set(const SetOptions& options);
 
 struct WhyOptions {
   std::optional<std::uint64_t> id;  ///< none: every waiting job

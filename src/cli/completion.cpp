@@ -373,10 +373,8 @@ complete -c berth -f
     out += fish_options(command);
     if (const OptionDoc* positional = only_positional(command)) {
       std::string action = fish_action(*positional);
-      if (const auto at = action.find(" -x"); at == 0) {
-        action.erase(0, 3);
-      } else if (action.starts_with(" -r")) {
-        action.erase(0, 3);
+      if (action.starts_with(" -x") || action.starts_with(" -r")) {
+        action.erase(0, 3);  // those are about the value of an option
       }
       if (!action.empty()) {
         out += fmt::format("complete -c berth -n '__berth_in {}'{}\n", command.name, action);

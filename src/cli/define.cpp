@@ -6,6 +6,38 @@
 
 namespace berth::cli {
 
+namespace {
+
+constexpr std::size_t kHelpWidth = 80;
+constexpr std::size_t kCommandColumn = 14;
+constexpr std::size_t kOptionColumn = 26;
+
+/// "  name      text", the text in lines that fit, below the name where that is long.
+std::string entry(const std::string& name, const std::string& text, std::size_t column) {
+  std::string out = "  " + name;
+  if (out.size() + 1 > column) {
+    out += "\n" + std::string(column, ' ');
+  } else {
+    out += std::string(column - out.size(), ' ');
+  }
+  return out + wrapped(text, kHelpWidth, column) + "\n";
+}
+
+}  // namespace
+
+HelpFormatter::HelpFormatter() {
+  label("SUBCOMMAND", "COMMAND");
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {
+  return entry(sub->get_name(), sub->get_description(), kCommandColumn);
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool positional) const {
+  return entry(make_option_name(option, positional) + make_option_opts(option),
+               make_option_desc(option), kOptionColumn);
+}
+
 CLI::App* command(CLI::App& app, const std::string& name, const std::string& help,
                   const std::string& examples) {
   CLI::App* sub = app.add_subcommand(name, help);

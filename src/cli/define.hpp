@@ -17,6 +17,14 @@ namespace berth::cli {
 /// What a parse has found to do.
 using Action = std::function<Outcome()>;
 
+/// Help that fits a terminal of 80 columns.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter();
+  std::string make_subcommand(const CLI::App* sub) const override;
+  std::string make_option(const CLI::Option* option, bool positional) const override;
+};
+
 /// The value, or the error as CLI11 wants it: with the option's name in front.
 template <class T>
 T checked(const std::string& option, Result<T> value) {
@@ -71,5 +79,7 @@ void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::str
 
 // The commands, by group. Each adds to `app` and puts what was asked for into `action`.
 void define_check(CLI::App& app, Action& action);
+/// pause, resume, start, move, set.
+void define_control(CLI::App& app, Action& action);
 
 }  // namespace berth::cli

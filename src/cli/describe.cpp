@@ -66,8 +66,8 @@ std::string failure_text(const JobView& job) {
 }
 
 std::string remark(const JobView& job) {
-  if (job.state == JobState::queued) {
-    return printable(job.reason);
+  if (job.state == JobState::queued || (job.state == JobState::paused && !job.reason.empty())) {
+    return (job.expedited ? "starts next; " : "") + printable(job.reason);
   }
   if (!job.message.empty()) {
     return printable(job.message);
@@ -195,6 +195,17 @@ std::string status_text(const StatusView& status, const Screen& screen) {
   out += "\n";
   if (!status.probe.error.empty()) {
     out += styled("GPU probe: " + printable(status.probe.error), Style::bad, screen) + "\n";
+  }
+  for (const QueueView& queue : status.queues) {
+    if (queue.paused) {
+      out += styled(fmt::format("queue '{}' is paused; berth resume --queue {} lets it start jobs",
+                                printable(queue.name), printable(queue.name)),
+                    Style::bad, screen) +
+             "\n";
+    }
+  }
+  for (const std::string& problem : status.problems) {
+    out += styled(printable(problem), Style::bad, screen) + "\n";
   }
   if (status.space.low) {
     out +=

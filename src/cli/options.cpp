@@ -29,9 +29,8 @@ void define_add(CLI::App& app, Invocation& in) {
                "  berth add python train.py --lr 0.1\n"
                "  berth add --gpus 2 --gpu-memory 20GiB --time 2h python train.py\n"
                "  berth add --after 3 'python eval.py | tee result.txt'\n"
-               "The first word that is not an option begins the command. Several words "
-               "are run as they\nare; a single word with blanks or shell syntax goes to "
-               "bash.");
+               "The first word that is not an option begins the command. Several words are\n"
+               "run as they are; a single word with blanks or shell syntax goes to bash.");
   // Only for the help: split_add_words() has taken the command away before.
   sub.add_option("CMD", in.ids, "the command and its arguments")->type_name("");
   AddOptions& add = in.add;
@@ -187,7 +186,7 @@ int run_cli(std::vector<std::string> arguments) {
   app.set_version_flag("--version", "berth " BERTH_VERSION, "print the version");
   app.get_help_ptr()->description("print this help");
   app.require_subcommand(0, 1);
-  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.footer(
       "Examples:\n"
       "  berth add python train.py       queue a command\n"
@@ -204,6 +203,7 @@ int run_cli(std::vector<std::string> arguments) {
   define_check(app, in.action);
   define_look(app, in.action);
   define_kill(app, in);
+  define_control(app, in.action);
   define_store(app, in.action);
   define_tools(app, in.action);
   group_commands(app);

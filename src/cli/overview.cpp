@@ -23,7 +23,7 @@ std::string bar(std::uint64_t part, std::uint64_t whole) {
   return out;
 }
 
-std::string padded(std::string text, std::size_t width) {
+std::string padded(const std::string& text, std::size_t width) {
   const std::size_t used = display_width(text);
   return text + std::string(width - std::min(width, used), ' ');
 }
@@ -121,7 +121,7 @@ std::string counts_line(const Overview& overview, const Screen& screen) {
 /// "█░░░░░ 45m 02s of 2h 00m", or how long it has run.
 std::string time_text(const JobView& job, const Overview& overview, const Screen& screen,
                       Millis now) {
-  const std::string run = run_time(job, now);
+  std::string run = run_time(job, now);
   const auto limit = overview.limits.find(job.id);
   if (limit == overview.limits.end() || !job.started_at || run.empty()) {
     return run;

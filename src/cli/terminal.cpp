@@ -215,6 +215,23 @@ std::string shorten_styled(std::string_view line, std::size_t width) {
   return out;
 }
 
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    const std::size_t wide = display_width(word);
+    if (used > indent && used + 1 + wide > width) {
+      out += "\n" + std::string(indent, ' ');
+      used = indent;
+    }
+    out += (used > indent ? " " : "") + std::string(word);
+    used += wide + (used > indent ? 1 : 0);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return out;
+}
+
 std::string relative_time(Millis then, Millis now) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now - then).count();
   if (seconds < -5) return "in the future";

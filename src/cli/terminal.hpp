@@ -49,6 +49,9 @@ void note(std::string_view text);
 /// The same for a line with styles; their sequences take no columns.
 [[nodiscard]] std::string shorten_styled(std::string_view line, std::size_t width);
 
+/// `text` in lines of at most `width` columns, all but the first behind `indent` blanks.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
+
 /// "just now", "42s ago", "3m ago", "2h ago", "5d ago"; "in the future" if clocks disagree.
 [[nodiscard]] std::string relative_time(Millis then, Millis now);
 /// "12:00:01", local time.

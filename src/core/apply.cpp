@@ -44,23 +44,52 @@ Result<Answer> on(Context& c, const event::Kill& kill) {
       continue;
     }
     Job& job = it->second;
-    if (job.state == JobState::queued) {
+    if (job.waits()) {
       c.cancel(job, "cancelled on request");
       c.retire(id);
       answer.cancelled.push_back(id);
       continue;
     }
     answer.killed.push_back(id);
+    // Kept for a daemon that has to say it again. Asked again: only ever sooner.
+    std::optional<Millis>& grace = c.state.attempts.at(job.attempt).kill_grace;
+    const bool sooner = kill.grace && (!grace || *kill.grace < *grace);
+    if (sooner) {
+      grace = kill.grace;
+    }
     if (!job.kill_requested) {
+      c.history("kill_requested", job, job.attempt);
+    }
+    if (sooner || !job.kill_requested) {
       job.kill_requested = true;
       c.write(job);
-      c.history("kill_requested", job, job.attempt);
     }
     c.step.effects.push_back(effect::Kill{job.attempt, kill.grace});
   }
   return answer;
 }
 
+Result<Answer> on(Context& c, const event::Pause& pause) {
+  return apply_pause(c, pause);
+}
+Result<Answer> on(Context& c, const event::Resume& resume) {
+  return apply_resume(c, resume);
+}
+Result<Answer> on(Context& c, const event::PauseQueue& pause) {
+  return apply_pause_queue(c, pause);
+}
+Result<Answer> on(Context& c, const event::Move& move) {
+  return apply_move(c, move);
+}
+Result<Answer> on(Context& c, const event::Expedite& expedite) {
+  return apply_expedite(c, expedite);
+}
+Result<Answer> on(Context& c, const event::SetJobs& set) {
+  return apply_set_jobs(c, set);
+}
+Result<Answer> on(Context& c, const event::SetRules& set) {
+  return apply_set_rules(c, set);
+}
 Result<Answer> on(Context& c, const event::Remove& remove) {
   return apply_remove(c, remove);
 }
@@ -83,6 +112,11 @@ Attempt close(Context& c, AttemptId id) {
   return attempt;
 }
 
+/// Whoever paused a job has not said that it may run again: it is held.
+void back_to_waiting(Job& job) {
+  job.state = job.state == JobState::paused ? JobState::paused : JobState::queued;
+}
+
 Result<Answer> on(Context& c, event::AttemptExited exited) {
   if (!c.state.attempts.contains(exited.attempt)) {
     return fail(ErrorCode::not_found, fmt::format("attempt {} is not open", exited.attempt.value));
@@ -96,10 +130,13 @@ Result<Answer> on(Context& c, event::AttemptExited exited) {
   const bool killed = verdict.killed || (job.kill_requested && verdict.failure);
   if (!killed && verdict.failure && job.retries_used < job.retries) {
     ++job.retries_used;
-    job.state = JobState::queued;
+    back_to_waiting(job);
     c.write(job, verdict.exit_code, verdict.failure, verdict.message);
     c.history("retried", job, attempt.id, verdict.message);
-    state_ops::enqueue(c.state, job);
+    c.end_expedition(job);
+    if (job.state == JobState::queued) {
+      state_ops::enqueue(c.state, job);
+    }
     return Answer{};
   }
   job.state = killed ? JobState::killed : verdict.failure ? JobState::failed : JobState::succeeded;
@@ -129,10 +166,12 @@ Result<Answer> on(Context& c, event::AttemptRevoked revoked) {
     c.retire(job.id);
     return Answer{};
   }
-  job.state = JobState::queued;
+  back_to_waiting(job);
   c.write(job, {}, {}, verdict.message);
   c.history("revoked", job, attempt.id, verdict.message);
-  state_ops::enqueue(c.state, job);
+  if (job.state == JobState::queued) {
+    state_ops::enqueue(c.state, job);
+  }
   return Answer{};
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 // How events change State.
 
+#include <map>
+#include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -26,6 +29,27 @@ struct Killed {
   std::vector<JobId> unknown;    ///< not alive: finished or never there
 };
 
+/// What became of each job that one of the other commands was about.
+struct Controlled {
+  enum class What : std::uint8_t {
+    paused,    ///< were running; are stopped
+    held,      ///< were waiting; do not start
+    resumed,   ///< go on
+    released,  ///< wait for their start again
+    moved,
+    expedited,
+    changed,
+    unchanged,  ///< were so already
+  };
+  std::map<What, std::vector<JobId>> jobs;
+  std::map<std::string, std::vector<JobId>> refused;  ///< by the reason
+  std::vector<JobId> absent;                          ///< not alive: finished or never there
+
+  friend bool operator==(const Controlled&, const Controlled&) = default;
+};
+
+[[nodiscard]] std::string_view to_string(Controlled::What what);
+
 /// Every job asked for is in `removed` or in one of the lists that say why not.
 struct Removed {
   std::vector<JobId> removed;
@@ -34,7 +58,7 @@ struct Removed {
   std::vector<JobId> needed;     ///< others wait for their outcome
 };
 
-using Answer = std::variant<std::monostate, Submitted, Killed, Removed>;
+using Answer = std::variant<std::monostate, Submitted, Killed, Controlled, Removed>;
 
 /// What can be said of a submission without State: its jobs, their positions, circles. Takes as
 /// long as the submission is large. `apply` does it for event::Submit; whoever sends one in parts

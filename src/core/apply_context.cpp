@@ -17,9 +17,11 @@ void ApplyContext::history(std::string kind, const Job& job, AttemptId attempt,
 
 void ApplyContext::write(const Job& job, std::optional<std::int32_t> exit_code,
                          std::optional<FailureClass> failure, std::string message) {
-  step.changes.push_back(change::JobUpdate{job.id, job.state, exit_code, failure,
-                                           std::move(message), job.attempts, job.retries_used,
-                                           job.kill_requested, now.wall});
+  const auto attempt = state.attempts.find(job.attempt);
+  step.changes.push_back(change::JobUpdate{
+      job.id, job.state, exit_code, failure, std::move(message), job.attempts, job.retries_used,
+      job.kill_requested, now.wall,
+      attempt == state.attempts.end() ? std::nullopt : attempt->second.kill_grace});
 }
 
 QueueId ApplyContext::queue_named(const std::string& name) {
@@ -27,9 +29,9 @@ QueueId ApplyContext::queue_named(const std::string& name) {
     return it->second;
   }
   const QueueId id{++state.last_queue.value};
-  state.queues.emplace(id, Queue{id, name, 0, 0});
+  state.queues.emplace(id, Queue{id, name, 0, 0, false});
   state.queue_names.emplace(name, id);
-  step.changes.push_back(change::QueuePut{id, {name, 0}});
+  step.changes.push_back(change::QueuePut{id, {name, 0}, false});
   return id;
 }
 
@@ -52,6 +54,7 @@ void ApplyContext::leave(JobId ended) {
   retired.insert(ended);
   const Job& job = node.mapped();
   BERTH_ASSERT(is_terminal(job.state));
+  state_ops::forget_rank(state, ended);
   if (const auto batch = state.batches.find(job.batch);
       batch != state.batches.end() && --batch->second.live == 0 && !batch->second.open) {
     state.batches.erase(batch);
@@ -71,7 +74,7 @@ void ApplyContext::settle() {
     --budget;
     const JobId id = front.followers[front.next++];
     const auto it = state.jobs.find(id);
-    if (it == state.jobs.end() || it->second.state != JobState::queued) {
+    if (it == state.jobs.end() || !it->second.waits()) {
       continue;
     }
     Job& follower = it->second;
@@ -79,7 +82,9 @@ void ApplyContext::settle() {
       std::erase(state.pending.at(id), front.ended);
       if (--follower.waiting_for == 0) {
         state.pending.erase(id);
-        state_ops::enqueue(state, follower);
+        if (follower.state == JobState::queued) {
+          state_ops::enqueue(state, follower);
+        }
       }
       continue;
     }
@@ -98,9 +103,10 @@ void ApplyContext::drop() {
     for (; front.next && front.next <= front.last && budget > 0; ++front.next.value, --budget) {
       if (const auto it = state.jobs.find(front.next); it != state.jobs.end()) {
         // It stays in the lists of those it was to follow, where nobody minds it.
-        if (it->second.waiting_for == 0) {
+        if (it->second.state == JobState::queued && it->second.waiting_for == 0) {
           state_ops::dequeue(state, it->second);
         }
+        state_ops::forget_rank(state, front.next);
         state.pending.erase(front.next);
         state.dependents.erase(front.next);
         state.jobs.erase(front.next);
@@ -118,11 +124,21 @@ void ApplyContext::drop() {
   }
 }
 
+void ApplyContext::end_expedition(Job& job) {
+  if (job.expedited) {
+    job.expedited = false;
+    change::JobSet set;
+    set.id = job.id;
+    set.expedited = false;
+    step.changes.push_back(std::move(set));
+  }
+}
+
 void ApplyContext::cancel(Job& job, const std::string& why) {
-  if (job.waiting_for == 0) {
-    state_ops::dequeue(state, job);
-  } else {
+  if (job.waiting_for != 0) {
     state.pending.erase(job.id);
+  } else if (job.state == JobState::queued) {
+    state_ops::dequeue(state, job);
   }
   job.state = JobState::cancelled;
   write(job, {}, {}, why);

@@ -195,7 +195,7 @@ void set_totals(ApplyContext& c, const Resources& resources, const std::vector<Q
     Queue& queue = state.queues.at(id);
     if (queue.limit != spec.limit) {
       queue.limit = spec.limit;
-      c.step.changes.push_back(change::QueuePut{id, spec});
+      c.step.changes.push_back(change::QueuePut{id, spec, queue.paused});
       state_ops::refresh_queue(state, id);
       state.recheck_all = true;
     }

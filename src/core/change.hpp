@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,7 @@ namespace change {
 struct QueuePut {
   QueueId id;
   QueueSpec spec;
+  bool paused = false;
 };
 
 struct ResourcePut {
@@ -70,6 +72,21 @@ struct JobUpdate {
   std::uint32_t retries_used = 0;
   bool kill_requested = false;
   Millis wall{0};
+  std::optional<Millis> kill_grace = {};  ///< with kill_requested; none: the job's own
+};
+
+/// Somebody changed what a job asks for or where it stands. What is not set stays.
+struct JobSet {
+  JobId id;
+  std::optional<std::string> name;
+  std::optional<QueueId> queue;
+  std::optional<std::int32_t> priority;
+  std::optional<std::int64_t> rank;  ///< 0: by submission
+  std::optional<bool> expedited;
+  std::optional<Request> request;
+  std::optional<std::uint32_t> retries;
+  std::optional<Millis> time_limit;
+  std::optional<Millis> grace;
 };
 
 /// An attempt is about to start. Its record file exists before this is durable.
@@ -110,10 +127,13 @@ struct History {
 
 }  // namespace change
 
+/// The spec of a job after somebody changed it; where it stands is not part of it.
+[[nodiscard]] JobSpec changed(JobSpec spec, const change::JobSet& set);
+
 using Change =
     std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::BatchRemove,
-                 change::JobPut, change::JobsRemove, change::JobUpdate, change::AttemptPut,
-                 change::AttemptEnd, change::ClientKey, change::History>;
+                 change::JobPut, change::JobsRemove, change::JobUpdate, change::JobSet,
+                 change::AttemptPut, change::AttemptEnd, change::ClientKey, change::History>;
 using Changes = std::vector<Change>;
 
 /// What a store gives back after a restart: everything that is not finished, and the counters.
@@ -131,6 +151,9 @@ struct Snapshot {
     std::uint32_t attempts = 0;
     JobState state = JobState::queued;
     bool kill_requested = false;
+    std::optional<Millis> kill_grace = {};  ///< with kill_requested; none: the job's own
+    std::int64_t rank = 0;                  ///< 0: by submission
+    bool expedited = false;
   };
   struct OpenAttempt {
     AttemptId id;
@@ -147,6 +170,7 @@ struct Snapshot {
     bool in_parts = false;
   };
   std::vector<std::pair<QueueId, QueueSpec>> queues;
+  std::set<QueueId> paused_queues;
   std::vector<Batch> batches;  ///< those with live jobs
   std::vector<LiveJob> jobs;   ///< ascending id
   /// Jobs that live ones were to follow and that did not succeed: the last daemon ended before it

@@ -303,11 +303,11 @@ Decision decide(const State& state, Now now) {
     const Job& job = state.jobs.at(candidate->key.job);
     const Queue& queue = state.queues.at(job.queue);
     std::uint32_t& from_queue = queue_started[job.queue];
-    if (queue.limit != 0 && queue.running + from_queue >= queue.limit) {
+    if (!job.expedited && queue.limit != 0 && queue.running + from_queue >= queue.limit) {
       continue;
     }
     const auto batch = state.batches.find(job.batch);
-    if (batch != state.batches.end() && batch->second.max_concurrent != 0 &&
+    if (!job.expedited && batch != state.batches.end() && batch->second.max_concurrent != 0 &&
         batch->second.running + batch_started[job.batch] >= batch->second.max_concurrent) {
       continue;
     }

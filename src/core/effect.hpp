@@ -30,6 +30,14 @@ struct Kill {
   std::optional<Millis> grace;  ///< none: the job's own
 };
 
+/// Stop everything in the attempt where it is, or let it go on. Safe to repeat.
+struct Pause {
+  AttemptId attempt;
+};
+struct Resume {
+  AttemptId attempt;
+};
+
 /// The end of the attempt is durable: its record may go.
 struct Forget {
   AttemptId attempt;
@@ -43,8 +51,8 @@ struct Continue {};
 
 }  // namespace effect
 
-using Effect =
-    std::variant<effect::Start, effect::Kill, effect::Forget, effect::Sample, effect::Continue>;
+using Effect = std::variant<effect::Start, effect::Kill, effect::Pause, effect::Resume,
+                            effect::Forget, effect::Sample, effect::Continue>;
 
 /// All that one or more events led to: what to write, what must exist before it is written, and
 /// what to do afterwards.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -70,6 +71,65 @@ struct Kill {
   std::optional<Millis> grace;
 };
 
+/// Running jobs are stopped where they are, waiting ones do not start.
+struct Pause {
+  std::vector<JobId> jobs;
+};
+
+/// The reverse of Pause.
+struct Resume {
+  std::vector<JobId> jobs;
+};
+
+/// A paused queue starts nothing; what runs goes on.
+struct PauseQueue {
+  std::string queue;
+  bool paused = true;
+};
+
+/// Changes where waiting jobs stand. Together they keep their order.
+struct Move {
+  enum class To : std::uint8_t { first, last, before, queue, priority };
+  std::vector<JobId> jobs;  ///< ascending
+  To to = To::first;
+  JobId before;
+  std::string queue;
+  std::int32_t priority = 5;
+  /// How many jobs of the same request come in later events; they need room, too.
+  std::uint64_t following = 0;
+};
+
+/// Lets jobs start before all others, whatever their queue says.
+struct Expedite {
+  std::vector<JobId> jobs;
+};
+
+/// New values for some of what a job asks for. What is not set stays.
+struct JobPatch {
+  std::optional<std::string> name;
+  std::optional<std::string> queue;
+  std::optional<std::int32_t> priority;
+  std::optional<GpuCount> gpus;
+  std::optional<std::optional<Bytes>> gpu_memory;  ///< set and none: whole cards
+  std::optional<std::uint32_t> cpus;
+  std::optional<Bytes> memory;
+  std::optional<std::uint32_t> retries;
+  std::optional<Millis> time_limit;
+  std::optional<Millis> grace;
+
+  friend bool operator==(const JobPatch&, const JobPatch&) = default;
+};
+
+struct SetJobs {
+  std::vector<JobId> jobs;
+  JobPatch patch;
+};
+
+/// Rules of the instance by their keys, see rule_table.hpp. All or none.
+struct SetRules {
+  std::vector<std::pair<std::string, std::string>> values;
+};
+
 /// Jobs to be forgotten, ids included in no list any more. Waiting ones are cancelled. Those that
 /// are not in memory have ended, as far as whoever asks knows; naming one that never was does
 /// nothing.
@@ -116,9 +176,11 @@ struct Tick {};
 
 }  // namespace event
 
-using Event = std::variant<event::Submit, event::SubmitBegin, event::SubmitPart, event::SubmitEnd,
-                           event::SubmitAbort, event::Kill, event::Remove, event::AttemptExited,
-                           event::AttemptRevoked, event::Sampled, event::ProbeFailed,
-                           event::SpaceChanged, event::SetHost, event::Continue, event::Tick>;
+using Event =
+    std::variant<event::Submit, event::SubmitBegin, event::SubmitPart, event::SubmitEnd,
+                 event::SubmitAbort, event::Kill, event::Pause, event::Resume, event::PauseQueue,
+                 event::Move, event::Expedite, event::SetJobs, event::SetRules, event::Remove,
+                 event::AttemptExited, event::AttemptRevoked, event::Sampled, event::ProbeFailed,
+                 event::SpaceChanged, event::SetHost, event::Continue, event::Tick>;
 
 }  // namespace berth

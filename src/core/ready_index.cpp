@@ -1,5 +1,7 @@
 #include "core/ready_index.hpp"
 
+#include <iterator>
+
 #include "base/assert.hpp"
 
 namespace berth {
@@ -88,6 +90,39 @@ const OrderKey* ReadyIndex::first(QueueId queue) const {
     for (const auto& [shape, jobs] : it->second.by_shape) {
       if (!jobs.empty() && (best == nullptr || *jobs.begin() < *best)) {
         best = &*jobs.begin();
+      }
+    }
+  }
+  return best;
+}
+
+const OrderKey* ReadyIndex::last(QueueId queue) const {
+  const OrderKey* best = nullptr;
+  for (auto it = lanes_.lower_bound({queue, {}}); it != lanes_.end() && it->first.queue == queue;
+       ++it) {
+    if (it->second.gate == Gate::hidden) {
+      continue;
+    }
+    for (const auto& [shape, jobs] : it->second.by_shape) {
+      if (best == nullptr || *best < *jobs.rbegin()) {
+        best = &*jobs.rbegin();
+      }
+    }
+  }
+  return best;
+}
+
+const OrderKey* ReadyIndex::before(QueueId queue, OrderKey key) const {
+  const OrderKey* best = nullptr;
+  for (auto it = lanes_.lower_bound({queue, {}}); it != lanes_.end() && it->first.queue == queue;
+       ++it) {
+    if (it->second.gate == Gate::hidden) {
+      continue;
+    }
+    for (const auto& [shape, jobs] : it->second.by_shape) {
+      const auto after = jobs.lower_bound(key);
+      if (after != jobs.begin() && (best == nullptr || *best < *std::prev(after))) {
+        best = &*std::prev(after);
       }
     }
   }

@@ -2,8 +2,9 @@
 // Which queued job to look at next, without ever walking the backlog.
 //
 // Jobs stand in lanes. A lane is a queue (or the part of a queue that belongs to a batch with a
-// limit of its own); inside a lane jobs are ordered by priority, then submission, and grouped by
-// shape. Only the head of each (lane, shape) of a lane with room is exposed; of a serial lane only
+// limit of its own); inside a lane jobs are ordered by priority, then rank, and grouped by shape.
+// One lane more, the express lane, belongs to no queue: it is never closed and comes before all
+// others. Only the head of each (lane, shape) of a lane with room is exposed; of a serial lane only
 // its very first job is. So a decision looks at one job per shape that does not fit, plus one per
 // job it starts.
 
@@ -19,15 +20,25 @@
 
 namespace berth {
 
+/// The ranks of two jobs that stand where they were submitted are at least this far apart.
+inline constexpr std::int64_t kRankGap = std::int64_t{1} << 20;
+
+/// Where a job stands that nobody has moved: by submission.
+[[nodiscard]] constexpr std::int64_t usual_rank(JobId id) {
+  return static_cast<std::int64_t>(id.value) * kRankGap;
+}
+
 struct OrderKey {
+  bool ordinary = true;  ///< false: in the express lane
   std::int32_t priority = 5;
-  JobId job;  ///< submission order
+  std::int64_t rank = 0;
+  JobId job;
   friend auto operator<=>(const OrderKey&, const OrderKey&) = default;
 };
 
 struct LaneKey {
   QueueId queue;
-  BatchId batch;  ///< none unless the batch has a limit
+  BatchId batch;  ///< none unless the batch has a limit; neither: the express lane
   friend auto operator<=>(const LaneKey&, const LaneKey&) = default;
 };
 
@@ -61,6 +72,10 @@ class ReadyIndex {
   [[nodiscard]] const OrderKey* next(LaneKey lane, ShapeId shape, OrderKey key) const;
   /// The first job of a queue, over all its lanes and shapes.
   [[nodiscard]] const OrderKey* first(QueueId queue) const;
+  /// The last one.
+  [[nodiscard]] const OrderKey* last(QueueId queue) const;
+  /// The last one of a queue that comes before `key`.
+  [[nodiscard]] const OrderKey* before(QueueId queue, OrderKey key) const;
   [[nodiscard]] std::vector<LaneKey> lanes_of(QueueId queue) const;
   [[nodiscard]] std::vector<LaneKey> lanes_of(BatchId batch) const;
 

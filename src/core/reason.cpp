@@ -9,6 +9,10 @@ namespace berth {
 
 std::string_view to_string(Reason::Kind kind) {
   switch (kind) {
+    case Reason::Kind::held:
+      return "held";
+    case Reason::Kind::queue_paused:
+      return "queue_paused";
     case Reason::Kind::dependency:
       return "dependency";
     case Reason::Kind::space:
@@ -206,8 +210,15 @@ std::vector<Reason> explain(const State& state, const Job& job, Now now) {
 std::vector<Reason> explain(const State& state, const Job& job, const Room& room) {
   using Kind = Reason::Kind;
   std::vector<Reason> reasons;
-  if (job.state != JobState::queued) {
+  if (!job.waits()) {
     return reasons;
+  }
+  if (job.held()) {
+    reasons.push_back(
+        {Kind::held,
+         fmt::format("held; `berth resume {}` lets it wait for its turn again", job.id.value),
+         {},
+         {}});
   }
   if (const auto it = state.pending.find(job.id); it != state.pending.end()) {
     reasons.push_back({Kind::dependency,
@@ -226,6 +237,16 @@ std::vector<Reason> explain(const State& state, const Job& job, const Room& room
          {},
          {}});
   }
+  const Queue& queue = state.queues.at(job.queue);
+  if (queue.paused && !job.expedited) {
+    reasons.push_back(
+        {Kind::queue_paused,
+         fmt::format("queue '{0}' is paused; `berth resume --queue {0}` lets it start "
+                     "jobs again",
+                     queue.name),
+         {},
+         {}});
+  }
   const auto batch = state.batches.find(job.batch);
   if (batch != state.batches.end() && batch->second.open) {
     const auto open = state.submissions.find(job.batch);
@@ -237,21 +258,22 @@ std::vector<Reason> explain(const State& state, const Job& job, const Room& room
                        {},
                        {}});
   }
-  if (batch != state.batches.end() && !batch->second.has_room()) {
+  if (!job.expedited && batch != state.batches.end() && !batch->second.has_room()) {
     reasons.push_back({Kind::batch_limit,
                        fmt::format("{} jobs of its batch run already, the batch's max_concurrent",
                                    batch->second.max_concurrent),
                        {},
                        {}});
   }
-  const Queue& queue = state.queues.at(job.queue);
-  if (!queue.has_room()) {
+  if (job.expedited) {
+    // Neither limit nor order of its queue counts.
+  } else if (!queue.has_room()) {
     reasons.push_back(
         {Kind::queue_limit,
          fmt::format("queue '{}' runs {} at a time and is busy", queue.name, queue.limit),
          {},
          {}});
-  } else if (queue.limit == 1 && job.waiting_for == 0) {
+  } else if (queue.limit == 1 && job.waiting_for == 0 && !job.held()) {
     if (const OrderKey* first = state.ready.first(job.queue); first && first->job != job.id) {
       reasons.push_back(
           {Kind::queue_order,

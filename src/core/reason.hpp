@@ -13,10 +13,12 @@ namespace berth {
 
 struct Reason {
   enum class Kind : std::uint8_t {
+    held,            ///< somebody said that it is not to start
     dependency,      ///< jobs it follows have not succeeded yet
     space,           ///< the disk is full
     max_concurrent,  ///< the instance runs as many jobs as it may
     submitting,      ///< its batch has not arrived completely
+    queue_paused,
     batch_limit,
     queue_limit,
     queue_order,  ///< an earlier job of the serial queue goes first
@@ -37,8 +39,8 @@ struct Reason {
 [[nodiscard]] std::string_view to_string(GpuObstacle::Kind kind);
 [[nodiscard]] std::string describe(const GpuObstacle& obstacle);
 
-/// Everything that keeps the job from starting now. Never empty for a queued job; empty for any
-/// other. Cost depends on the machine, not on the backlog.
+/// Everything that keeps the job from starting now. Never empty for a job that waits; empty for
+/// any other. Cost depends on the machine, not on the backlog.
 [[nodiscard]] std::vector<Reason> explain(const State& state, const Job& job, Now now);
 /// The same for many jobs: `room` is what is left at that moment.
 [[nodiscard]] std::vector<Reason> explain(const State& state, const Job& job, const Room& room);

@@ -25,7 +25,19 @@ const Gpu* State::gpu(const std::string& uuid) const {
   return it == gpus.end() ? nullptr : &*it;
 }
 
+std::int64_t State::rank(const Job& job) const {
+  const auto moved = ranks.find(job.id);
+  return moved == ranks.end() ? usual_rank(job.id) : moved->second;
+}
+
+OrderKey State::order(const Job& job) const {
+  return {!job.expedited, job.priority, rank(job), job.id};
+}
+
 LaneKey State::lane(const Job& job) const {
+  if (job.expedited) {
+    return {};
+  }
   const auto batch = batches.find(job.batch);
   const bool apart = batch != batches.end() && batch->second.own_lanes;
   return {job.queue, apart ? job.batch : BatchId{}};
@@ -61,6 +73,9 @@ namespace {
 
 ReadyIndex::Gate gate_of(const State& state, LaneKey lane) {
   using Gate = ReadyIndex::Gate;
+  if (!lane.queue) {
+    return Gate::open;  // that of the expedited
+  }
   if (lane.batch) {
     const Batch& batch = state.batches.at(lane.batch);
     if (batch.open) {
@@ -70,7 +85,7 @@ ReadyIndex::Gate gate_of(const State& state, LaneKey lane) {
       return Gate::closed;
     }
   }
-  return state.queues.at(lane.queue).has_room() ? Gate::open : Gate::closed;
+  return state.queues.at(lane.queue).open() ? Gate::open : Gate::closed;
 }
 
 void refresh_lanes(State& state, const std::vector<LaneKey>& lanes) {
@@ -84,12 +99,12 @@ void refresh_lanes(State& state, const std::vector<LaneKey>& lanes) {
 void enqueue(State& state, const Job& job) {
   BERTH_ASSERT(job.state == JobState::queued && job.waiting_for == 0);
   const LaneKey lane = state.lane(job);
-  state.ready.add(lane, gate_of(state, lane), job.shape, job.order());
+  state.ready.add(lane, gate_of(state, lane), job.shape, state.order(job));
   state.recheck_shapes.push_back(job.shape);
 }
 
 void dequeue(State& state, const Job& job) {
-  state.ready.remove(state.lane(job), job.shape, job.order());
+  state.ready.remove(state.lane(job), job.shape, state.order(job));
 }
 
 void refresh_queue(State& state, QueueId queue) {
@@ -99,6 +114,18 @@ void refresh_queue(State& state, QueueId queue) {
 
 void refresh_batch(State& state, BatchId batch) {
   refresh_lanes(state, state.ready.lanes_of(batch));
+}
+
+void set_rank(State& state, const Job& job, std::int64_t rank) {
+  forget_rank(state, job.id);
+  state.ranks.emplace(job.id, rank);
+  state.ranks_in_order.insert(rank);
+}
+
+void forget_rank(State& state, JobId id) {
+  if (const auto moved = state.ranks.extract(id)) {
+    state.ranks_in_order.erase(state.ranks_in_order.find(moved.mapped()));
+  }
 }
 
 void occupy(State& state, const Job& job) {
@@ -172,7 +199,8 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
   state.last_batch = snapshot.last_batch;
   state.last_queue = snapshot.last_queue;
   for (const auto& [id, spec] : snapshot.queues) {
-    state.queues.emplace(id, Queue{id, spec.name, spec.limit, 0});
+    state.queues.emplace(id,
+                         Queue{id, spec.name, spec.limit, 0, snapshot.paused_queues.contains(id)});
     state.queue_names.emplace(spec.name, id);
     state.ready.set_serial(id, spec.limit == 1);
   }
@@ -180,6 +208,7 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     state.batches.emplace(batch.id, Batch{batch.id, batch.name, batch.max_concurrent, 0, 0, false,
                                           batch.max_concurrent != 0 || batch.in_parts});
   }
+  std::unordered_map<JobId, Millis> kill_graces;
   for (const Snapshot::LiveJob& live : snapshot.jobs) {
     Job job;
     job.id = live.id;
@@ -194,6 +223,13 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     job.waiting_for = static_cast<std::uint32_t>(live.after.size());
     job.state = live.state;
     job.kill_requested = live.kill_requested;
+    job.expedited = live.expedited;
+    if (live.kill_grace) {
+      kill_graces.emplace(live.id, *live.kill_grace);
+    }
+    if (live.rank != 0) {
+      state_ops::set_rank(state, job, live.rank);
+    }
     const Job& stored = state.jobs.emplace(job.id, job).first->second;
     if (const auto batch = state.batches.find(job.batch); batch != state.batches.end()) {
       ++batch->second.live;
@@ -212,7 +248,10 @@ State restore(const Snapshot& snapshot, Rules rules, HostCapacity host) {
     const auto job = state.jobs.find(open.job);
     BERTH_ASSERT(job != state.jobs.end());
     job->second.attempt = open.id;
-    Attempt attempt{open.id, open.job, open.number, open.gpus, open.gpu_memory};
+    Attempt attempt{open.id, open.job, open.number, open.gpus, open.gpu_memory, {}};
+    if (const auto grace = kill_graces.find(open.job); grace != kill_graces.end()) {
+      attempt.kill_grace = grace->second;
+    }
     state_ops::claim(state, attempt, Millis{0});
     state_ops::occupy(state, job->second);
     state.attempts.emplace(open.id, std::move(attempt));
@@ -245,7 +284,8 @@ std::string fingerprint(const State& state) {
   out += fmt::format("use cpus={} memory={}{} of{}\n", state.use.cpus, state.use.memory,
                      counts(state.use.resources), counts(state.rules.resources));
   for (const auto& [id, queue] : state.queues) {
-    out += fmt::format("queue {} '{}' {}/{}\n", id.value, queue.name, queue.running, queue.limit);
+    out += fmt::format("queue {} '{}' {}/{}{}\n", id.value, queue.name, queue.running, queue.limit,
+                       queue.paused ? " paused" : "");
   }
   std::map<BatchId, const Batch*> batches;
   for (const auto& [id, batch] : state.batches) {
@@ -271,10 +311,11 @@ std::string fingerprint(const State& state) {
     }
     out += fmt::format(
         "job {} {} batch={} queue={} owner={} priority={} shape={} attempt={} tries={}/{}/{} "
-        "wait={}[{}] kill={}\n",
+        "wait={}[{}] kill={} rank={}{}\n",
         id.value, to_string(job->state), job->batch.value, job->queue.value, job->owner,
         job->priority, shape, job->attempt.value, job->attempts, job->retries_used, job->retries,
-        job->waiting_for, fmt::join(after, ","), job->kill_requested);
+        job->waiting_for, fmt::join(after, ","), job->kill_requested, state.rank(*job),
+        job->expedited ? " expedited" : "");
   }
   for (const Gpu& gpu : state.gpus) {
     out += fmt::format("gpu {}", gpu.facts.uuid);

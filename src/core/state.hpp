@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -26,7 +27,7 @@ struct Job {
   BatchId batch;
   QueueId queue;
   ShapeId shape;
-  AttemptId attempt;  ///< the open one, while running
+  AttemptId attempt;  ///< the open one, while running or paused in the middle of it
   std::uint32_t owner = 0;
   std::int32_t priority = 5;
   std::uint32_t retries = 0;
@@ -35,8 +36,14 @@ struct Job {
   std::uint32_t waiting_for = 0;  ///< dependencies that have not succeeded yet
   JobState state = JobState::queued;
   bool kill_requested = false;
+  bool expedited = false;  ///< starts before all others; kept until an attempt has run
 
-  [[nodiscard]] OrderKey order() const { return {priority, id}; }
+  /// Not running: queued, or held.
+  [[nodiscard]] bool waits() const {
+    return state == JobState::queued || (state == JobState::paused && !attempt);
+  }
+  /// Waits, and does not start before somebody says so.
+  [[nodiscard]] bool held() const { return state == JobState::paused && !attempt; }
 };
 
 struct Attempt {
@@ -45,6 +52,8 @@ struct Attempt {
   std::uint32_t number = 1;
   std::vector<std::string> gpus;  ///< UUIDs
   Bytes gpu_memory = 0;           ///< per GPU; 0: whole cards
+  /// With which it was told to end; none: not told so, or with the job's own.
+  std::optional<Millis> kill_grace;
 };
 
 struct Queue {
@@ -52,8 +61,10 @@ struct Queue {
   std::string name;
   std::uint32_t limit = 0;
   std::uint32_t running = 0;
+  bool paused = false;  ///< starts nothing
 
   [[nodiscard]] bool has_room() const { return limit == 0 || running < limit; }
+  [[nodiscard]] bool open() const { return !paused && has_room(); }
 };
 
 struct Batch {
@@ -152,6 +163,10 @@ class State {
   std::deque<Dropping> dropping;
   bool continuing = false;  ///< somebody has been asked to come back for the next slice
 
+  /// Of jobs that were moved, never 0; all others stand by usual_rank().
+  std::unordered_map<JobId, std::int64_t> ranks;
+  std::multiset<std::int64_t> ranks_in_order;
+
   /// Requests seen so far, interned; ShapeId is 1 + index.
   std::vector<Request> shapes;
   std::map<Request, ShapeId> shape_ids;
@@ -164,6 +179,8 @@ class State {
   [[nodiscard]] const Request& request(const Job& job) const;
   [[nodiscard]] const Gpu* gpu(const std::string& uuid) const;
   [[nodiscard]] LaneKey lane(const Job& job) const;
+  [[nodiscard]] std::int64_t rank(const Job& job) const;
+  [[nodiscard]] OrderKey order(const Job& job) const;
   /// Whether somebody wants to know about GPUs: a GPU job waits, runs, or has just ended.
   [[nodiscard]] bool wants_samples() const;
 };

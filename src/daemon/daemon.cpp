@@ -18,6 +18,7 @@
 
 #include "api/http.hpp"
 #include "api/paths.hpp"
+#include "core/rule_table.hpp"
 #include "daemon/gpu_source.hpp"
 #include "daemon/keeper.hpp"
 #include "daemon/loop.hpp"
@@ -103,6 +104,23 @@ void forget_uncommitted(Launcher& launcher, Snapshot& snapshot) {
   }
 }
 
+/// From the first decision on.
+void apply_settings(const Settings& settings, Rules& rules, Snapshot& snapshot) {
+  for (const auto& [key, value] : settings.values) {
+    [[maybe_unused]] const Status checked_before = set_rule(rules, key, value);
+    if (const auto queue = queue_of_rule(key)) {
+      for (auto& [id, spec] : snapshot.queues) {
+        if (spec.name == *queue) {
+          spec.limit = parse_queue_limit(key, value).value_or(spec.limit);
+        }
+      }
+    }
+  }
+  for (const auto& [name, total] : rules.resources) {
+    snapshot.resources[name] = total;
+  }
+}
+
 std::string program_directory() {
   std::error_code error;
   const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -133,6 +151,7 @@ struct Daemon::Impl {
   std::unique_ptr<Service> service;
   std::unique_ptr<Worker> readers;
   std::unique_ptr<HttpServer> server;
+  std::vector<std::pair<std::string, std::string>> saved;  ///< rules of berth.yaml
   Loop::Handle signals;
   Loop::Handle space_timer;
   Loop::Handle stop_timer;
@@ -241,6 +260,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   TRY_ASSIGN(StoreReader reader, StoreReader::open(paths.database));
   TRY_ASSIGN(StoreReader keeping, StoreReader::open(paths.database));
 
+  ServiceConfig service;
   InstanceFacts facts;
   facts.id = impl->store->instance_id();
   facts.dir = paths.dir;
@@ -299,8 +319,18 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   };
   impl->prober = std::make_unique<Prober>(impl->loop, std::move(prober), std::move(probing));
 
+  service.settings_file = paths.dir + "/berth.yaml";
+  service.settings = read_settings(service.settings_file);
+  for (const std::string& problem : service.settings.problems) {
+    spdlog::warn("event=settings_problem what=\"{}\"", problem);
+  }
   Rules rules;
-  rules.max_concurrent = options.max_concurrent;
+  apply_settings(service.settings, rules, snapshot);
+  impl->saved = service.settings.values;
+  if (options.max_concurrent != 0) {
+    rules.max_concurrent = options.max_concurrent;
+    std::erase_if(impl->saved, [](const auto& v) { return v.first == "max_concurrent"; });
+  }
   KeeperConfig keeper;
   keeper.logs = paths.logs;
   keeper.database = paths.database;
@@ -316,7 +346,6 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   };
   impl->engine->on_durable = [self] { self->service->on_durable(); };
 
-  ServiceConfig service;
   service.dir = paths.dir;
   service.logs = paths.logs;
   service.node = host_name();
@@ -343,7 +372,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
     open_attempts.emplace_back(attempt.id, attempt.boot_id == boot_id());
   }
   impl->runner->recover(open_attempts);
-  impl->engine->resume_kills();
+  impl->engine->repeat_orders();
   TRY_ASSIGN(impl->server,
              HttpServer::listen(
                  impl->loop.io(), paths.socket, [self](HttpRequest request, Respond respond) {
@@ -371,6 +400,10 @@ int Daemon::run() {
       impl_->emit(event::SpaceChanged{report.low, report.detail});
     }
     impl_->sample();
+    // The rules hold already, but for those of queues that nobody has used yet.
+    if (!impl_->saved.empty()) {
+      impl_->emit(event::SetRules{std::exchange(impl_->saved, {})});
+    }
     impl_->emit(event::Tick{});
     impl_->keeper->start();
   });

@@ -34,6 +34,10 @@ void Runner::run(const Effect& effect) {
     start(*start_effect);
   } else if (const auto* kill_effect = std::get_if<effect::Kill>(&effect)) {
     kill(*kill_effect);
+  } else if (const auto* pause = std::get_if<effect::Pause>(&effect)) {
+    order(pause->attempt, control::Pause{});
+  } else if (const auto* resume = std::get_if<effect::Resume>(&effect)) {
+    order(resume->attempt, control::Resume{});
   } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
     spawner_.post([this, attempt = forget->attempt] { launcher_.forget(attempt); });
   } else if (std::holds_alternative<effect::Continue>(effect)) {
@@ -104,6 +108,9 @@ void Runner::watch(AttemptId attempt, Shim shim) {
   by_pid_[static_cast<std::uint32_t>(shim.pid)] = attempt;
   entry.watch = loop_.when_readable(shim.pidfd.get(), [this, attempt] { ended(attempt); });
   entry.shim = std::move(shim);
+  if (const auto waiting = std::exchange(entry.order, std::nullopt)) {
+    order(attempt, *waiting);
+  }
   if (const auto waiting = std::exchange(entry.kill, std::nullopt)) {
     kill(*waiting);
   }
@@ -144,6 +151,20 @@ void Runner::kill(const effect::Kill& kill) {
   }
   if (auto sent = launcher_.control(*it->second.shim, control::Kill{kill.grace}); !sent) {
     hooks_.log("kill_failed", kill.attempt, sent.error().message);
+  }
+}
+
+void Runner::order(AttemptId attempt, const Control& control) {
+  const auto it = running_.find(attempt);
+  if (it == running_.end()) {
+    return;  // already ended; its verdict is on the way
+  }
+  if (!it->second.shim) {
+    it->second.order = control;
+    return;
+  }
+  if (auto sent = launcher_.control(*it->second.shim, control); !sent) {
+    hooks_.log("order_failed", attempt, sent.error().message);
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Carries out what the engine decided: starts supervisors, listens for their end, passes on kills.
+// Carries out what the engine decided: starts supervisors, listens for their end, passes on orders.
 
 #include <functional>
 #include <optional>
@@ -38,8 +38,10 @@ class Runner : public EffectSink {
  private:
   struct Running {
     std::optional<Shim> shim;
-    std::optional<effect::Kill> kill;  ///< asked for before the supervisor was there
-    bool spawned = false;              ///< by this daemon
+    // Asked for before the supervisor was there.
+    std::optional<effect::Kill> kill;
+    std::optional<Control> order;  ///< to pause or to go on, whichever came last
+    bool spawned = false;          ///< by this daemon
     Loop::Handle watch;
   };
 
@@ -53,6 +55,7 @@ class Runner : public EffectSink {
   /// Its command has not run and never will under this id.
   void revoked(AttemptId attempt);
   void kill(const effect::Kill& kill);
+  void order(AttemptId attempt, const Control& control);
   [[nodiscard]] LaunchSpec launch_spec(const effect::Start& start, Payload payload) const;
 
   Loop& loop_;

@@ -39,14 +39,6 @@ Error no_such_job(std::uint64_t id) {
 
 }  // namespace
 
-template <class Query, class Then>
-void Service::read_store(Query query, Then then) {
-  readers_.post([this, query = std::move(query), then = std::move(then)]() mutable {
-    auto result = std::make_shared<decltype(query(reader_))>(query(reader_));
-    loop_.post([result, then = std::move(then)]() mutable { then(std::move(*result)); });
-  });
-}
-
 Service::Service(Loop& loop, Engine& engine, Worker& readers, StoreReader reader, Keeper& keeper,
                  ServiceConfig config, Hooks hooks)
     : loop_(loop),
@@ -83,6 +75,20 @@ void Service::handle(HttpRequest request, Respond respond) {
       return list_jobs(request, std::move(respond));
     case RouteId::kill:
       return kill(request, std::move(respond));
+    case RouteId::pause:
+      return pause(request, true, std::move(respond));
+    case RouteId::resume:
+      return pause(request, false, std::move(respond));
+    case RouteId::move:
+      return move(request, std::move(respond));
+    case RouteId::start:
+      return start(request, std::move(respond));
+    case RouteId::set_jobs:
+      return set_jobs(request, std::move(respond));
+    case RouteId::rules:
+      return rules(std::move(respond));
+    case RouteId::set_rules:
+      return set_rules(request, std::move(respond));
     case RouteId::remove:
       return remove(request, std::move(respond));
     case RouteId::show_job:
@@ -181,7 +187,7 @@ void Service::explain_all(std::shared_ptr<std::vector<JobView>> jobs, std::size_
   std::size_t explained = 0;
   for (; from < jobs->size() && explained < kExplained; ++from) {
     JobView& job = (*jobs)[from];
-    if (job.state != JobState::queued) {
+    if (job.state != JobState::queued && job.state != JobState::paused) {
       continue;
     }
     ++explained;
@@ -469,6 +475,10 @@ void Service::status(Respond respond) {
                status.loop.longest_wall_us = static_cast<std::uint64_t>(loop.longest_wall.count());
                status.space.low = state.low_space;
                status.space.detail = state.space_detail;
+               for (const auto& [id, queue] : state.queues) {
+                 status.queues.push_back({queue.name, queue.limit, queue.running, queue.paused});
+               }
+               status.problems = config_.settings.problems;
                engine_.read([](const State&) { return 0; },
                             [respond = std::move(respond), status = std::move(status)](int) {
                               respond(ok(encode(status)));

@@ -7,11 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "api/control.hpp"
 #include "api/http.hpp"
 #include "api/routes.hpp"
 #include "api/wire.hpp"
 #include "daemon/keeper.hpp"
 #include "daemon/loop.hpp"
+#include "daemon/settings.hpp"
 #include "daemon/worker.hpp"
 #include "engine/engine.hpp"
 #include "store/reader.hpp"
@@ -24,6 +26,8 @@ struct ServiceConfig {
   std::string node;
   bool simulated = false;
   std::uint32_t owner = 0;  ///< the only user who gets in
+  std::string settings_file;
+  Settings settings;  ///< what it said when the daemon started
 };
 
 class Service {
@@ -73,6 +77,21 @@ class Service {
   void remove(const HttpRequest& request, Respond respond);
   void backup(const HttpRequest& request, Respond respond);
   void wait(const HttpRequest& request, Respond respond);
+
+  // In service_control.cpp.
+  struct ControlRun;
+  void pause(const HttpRequest& request, bool paused, Respond respond);
+  void start(const HttpRequest& request, Respond respond);
+  void move(const HttpRequest& request, Respond respond);
+  void set_jobs(const HttpRequest& request, Respond respond);
+  void rules(Respond respond);
+  void set_rules(const HttpRequest& request, Respond respond);
+  void pause_queue(const std::string& queue, bool paused, Respond respond);
+  /// Does the next part of a request about many jobs, and comes back for the rest.
+  void control(const std::shared_ptr<ControlRun>& run);
+  void control_done(const std::shared_ptr<ControlRun>& run);
+  [[nodiscard]] RulesView rules_view() const;
+
   void gpus(Respond respond);
   void status(Respond respond);
   void events(const HttpRequest& request, Respond respond);
@@ -106,5 +125,13 @@ class Service {
   std::list<std::shared_ptr<Listener>> listeners_;
   Loop::Handle listeners_timer_;
 };
+
+template <class Query, class Then>
+void Service::read_store(Query query, Then then) {
+  readers_.post([this, query = std::move(query), then = std::move(then)]() mutable {
+    auto result = std::make_shared<decltype(query(reader_))>(query(reader_));
+    loop_.post([result, then = std::move(then)]() mutable { then(std::move(*result)); });
+  });
+}
 
 }  // namespace berth

@@ -33,6 +33,7 @@ JobView job_view(const JobRow& row, const std::string& node, const std::string& 
   view.gpu_memory = row.request.gpu_memory;
   view.gpu_indices = row.gpu_indices;
   view.gpu_uuids = row.gpus;
+  view.expedited = row.expedited && (row.state == JobState::queued);
   if (row.last_attempt) {
     view.node = node;
     view.log = row.log.empty() ? own_log_path(logs, row.id, std::max(row.attempts, 1U)) : row.log;

@@ -115,17 +115,23 @@ void Engine::decide_now() {
   apply(state_, decide(state_, now), now, open_.step);
 }
 
-void Engine::resume_kills() {
+void Engine::repeat_orders() {
   // In order of the attempts: the same State must always lead to the same effects.
-  std::vector<AttemptId> doomed;
-  for (const auto& [id, job] : state_.jobs) {
-    if (job.kill_requested && job.attempt) {
-      doomed.push_back(job.attempt);
-    }
+  std::vector<AttemptId> open;
+  for (const auto& [id, attempt] : state_.attempts) {
+    open.push_back(id);
   }
-  std::ranges::sort(doomed);
-  for (const AttemptId attempt : doomed) {
-    effects_.run(effect::Kill{attempt, std::nullopt});
+  std::ranges::sort(open);
+  for (const AttemptId id : open) {
+    const Attempt& attempt = state_.attempts.at(id);
+    const Job& job = state_.jobs.at(attempt.job);
+    if (job.kill_requested) {
+      effects_.run(effect::Kill{id, attempt.kill_grace});
+    } else if (job.state == JobState::paused) {
+      effects_.run(effect::Pause{id});
+    } else {
+      effects_.run(effect::Resume{id});
+    }
   }
 }
 

@@ -40,8 +40,10 @@ class Engine {
         [value = reader(state_), then = std::move(then)]() mutable { then(std::move(value)); });
   }
 
-  /// Kills again whatever was to be killed before a restart. Call after recovery.
-  void resume_kills();
+  /// Tells every open attempt once more what it was told before a restart: to end, to stand still
+  /// or to go on. The daemon may have died between writing it down and saying it. Call after
+  /// recovery.
+  void repeat_orders();
 
   [[nodiscard]] const State& state() const { return state_; }
   /// Set once a commit has failed: the State is ahead of the disk, and nothing more is done.

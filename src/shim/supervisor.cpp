@@ -193,6 +193,11 @@ void Supervisor::resume_all() {
   if (spec_.time_limit_ms > 0) {
     limit_at_ms_ = boot_now() + (limit_left_ms_ > 1 ? limit_left_ms_ : 1);
   }
+  if (next_waits_) {
+    next_waits_ = false;
+    ++index_;
+    start_next();
+  }
 }
 
 void Supervisor::reap() {
@@ -213,7 +218,7 @@ void Supervisor::reap() {
       status_ = status;
     }
   }
-  if (leader_ended_ && !commands_over_) {
+  if (leader_ended_ && !commands_over_ && !next_waits_) {
     command_ended();
   }
 }
@@ -230,6 +235,11 @@ void Supervisor::command_ended() {
     record_.append(line);
   }
   if (success && cause_ == Cause::none && index_ + 1 < spec_.command_count) {
+    // What had already ended when it was to be stopped must not be followed by more.
+    if (paused_) {
+      next_waits_ = true;
+      return;
+    }
     ++index_;
     start_next();
     return;
@@ -268,6 +278,10 @@ void Supervisor::end_attempt(Cause cause, std::int64_t grace_ms) {
   phase_ = Phase::terming;
   phase_at_ms_ = kill_at;
   paused_ = false;
+  if (next_waits_) {
+    next_waits_ = false;
+    commands_over();
+  }
   terminate_all();
 }
 

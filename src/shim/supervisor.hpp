@@ -65,6 +65,7 @@ class Supervisor {
   bool commands_over_ = false;
   bool childless_ = true;
   bool paused_ = false;
+  bool next_waits_ = false;  ///< a command ended well while paused: the next one starts later
 
   Phase phase_ = Phase::running;
   Cause cause_ = Cause::none;

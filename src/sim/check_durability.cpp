@@ -58,6 +58,35 @@ void DurabilityChecker::effect(const Effect& effect) {
       findings_.report(fmt::format("attempt {} was killed, and nothing on disk asks for it",
                                    kill->attempt.value));
     }
+  } else if (const auto* pause = std::get_if<effect::Pause>(&effect)) {
+    const auto attempt = disk_.attempts.find(pause->attempt);
+    if (attempt == disk_.attempts.end() ||
+        !disk_.job(attempt->second.job)->been.contains(JobState::paused)) {
+      findings_.report(fmt::format("attempt {} was paused, and nothing on disk asks for it",
+                                   pause->attempt.value));
+    }
+  }
+}
+
+void DurabilityChecker::control_answered(const Event& /*event*/, const Result<Answer>& answer) {
+  const auto* controlled = answer ? std::get_if<Controlled>(&*answer) : nullptr;
+  if (controlled == nullptr) {
+    return;
+  }
+  for (const auto& [what, jobs] : controlled->jobs) {
+    const bool stopped = what == Controlled::What::paused || what == Controlled::What::held;
+    for (const JobId id : jobs) {
+      const Ledger::JobEntry* job = disk_.job(id);
+      if (!job || (stopped && !job->been.contains(JobState::paused))) {
+        findings_.report(
+            fmt::format("job {} was called {}, the disk disagrees", id.value, to_string(what)));
+      }
+    }
+  }
+  for (const JobId id : controlled->absent) {
+    if (const Ledger::JobEntry* job = disk_.job(id); job && !is_terminal(job->state)) {
+      findings_.report(fmt::format("job {} is alive and a command did not know it", id.value));
+    }
   }
 }
 

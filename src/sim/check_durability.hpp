@@ -24,6 +24,7 @@ class DurabilityChecker final : public Observer {
   void effect(const Effect& effect) override;
   void submit_answered(const event::Submit& submit, const Result<Answer>& answer) override;
   void kill_answered(const event::Kill& kill, const Result<Answer>& answer) override;
+  void control_answered(const Event& event, const Result<Answer>& answer) override;
   void read_answered(const std::vector<Seen>& seen) override;
   void restarted(const Snapshot& snapshot) override;
 

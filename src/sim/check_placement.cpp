@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -103,13 +104,17 @@ void PlacementChecker::check_limits(JobId id, const Ledger::JobEntry& job) {
     }
   };
   const QueueSpec& queue = head_.queues.at(job.queue);
-  if (queue.limit != 0) {
+  if (head_.paused_queues.contains(job.queue) && !job.expedited) {
+    findings_.report(
+        fmt::format("job {} was started by the paused queue '{}'", id.value, queue.name));
+  }
+  if (queue.limit != 0 && !job.expedited) {
     over("queue " + queue.name,
          1 + running_where([&](const auto& other) { return other.queue == job.queue; }),
          queue.limit);
   }
   if (const auto batch = head_.batch_limits.find(job.batch);
-      batch != head_.batch_limits.end() && batch->second != 0) {
+      batch != head_.batch_limits.end() && batch->second != 0 && !job.expedited) {
     over("its batch",
          1 + running_where([&](const auto& other) { return other.batch == job.batch; }),
          batch->second);
@@ -142,12 +147,26 @@ void PlacementChecker::check_limits(JobId id, const Ledger::JobEntry& job) {
 }
 
 void PlacementChecker::check_order(JobId id, const Ledger::JobEntry& job) {
-  const bool serial = head_.queues.at(job.queue).limit == 1;
-  const std::pair mine{job.spec->priority, id};
+  const bool serial = head_.queues.at(job.queue).limit == 1 && !job.expedited;
+  const auto place = [](JobId of, const Ledger::JobEntry& entry) {
+    const std::int64_t usual = static_cast<std::int64_t>(of.value) << 20;
+    return std::tuple{!entry.expedited, entry.spec->priority, entry.rank == 0 ? usual : entry.rank,
+                      of};
+  };
   for (const auto& [other_id, other] : head_.jobs) {
-    if (other.state != JobState::queued || other.queue != job.queue ||
-        std::pair{other.spec->priority, other_id} > mine || !head_.dependencies_met(other) ||
-        head_.open_batches.contains(other.batch)) {
+    if (other.state != JobState::queued || place(other_id, other) > place(id, job) ||
+        !head_.dependencies_met(other) || head_.open_batches.contains(other.batch)) {
+      continue;
+    }
+    if (other.expedited) {
+      if (other.spec->request == job.spec->request) {
+        findings_.report(fmt::format("job {} was started before job {}, which was to be the next",
+                                     id.value, other_id.value));
+        return;
+      }
+      continue;
+    }
+    if (other.queue != job.queue) {
       continue;
     }
     if (serial) {

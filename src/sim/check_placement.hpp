@@ -14,8 +14,10 @@ namespace berth::sim {
 
 /// At the moment of each decision:
 /// - what it follows has succeeded; when something it follows has not, it is cancelled at once;
-/// - no limit of queue, batch, instance, CPUs, host memory or resources is exceeded;
-/// - a serial queue starts its jobs one by one and in order; elsewhere no job overtakes its like;
+/// - no limit of queue, batch, instance, CPUs, host memory or resources is exceeded, nor does a
+///   paused queue start anything, but for jobs that are to start before all others;
+/// - these come first; a serial queue starts its jobs one by one and in order; elsewhere no job
+///   overtakes its like;
 /// - no card is promised beyond its memory, whole cards are promised once, and the last look at the
 ///   card, which is fresh enough, shows that strangers leave that much room.
 class PlacementChecker final : public Observer {

@@ -13,10 +13,10 @@ namespace {
 /// How often the costlier looks are taken.
 constexpr std::uint64_t kRestoreEvery = 32;
 
-std::vector<JobId> queued(const State& state) {
+std::vector<JobId> waiting_jobs(const State& state) {
   std::vector<JobId> ids;
   for (const auto& [id, job] : state.jobs) {
-    if (job.state == JobState::queued) {
+    if (job.waits()) {
       ids.push_back(id);
     }
   }
@@ -34,7 +34,8 @@ std::string essence(const State& state) {
     out += used == 0 ? "" : fmt::format("resource {} {}\n", name, used);
   }
   for (const auto& [id, queue] : state.queues) {
-    out += fmt::format("queue {} {} {}/{}\n", id.value, queue.name, queue.running, queue.limit);
+    out += fmt::format("queue {} {} {}/{} paused={}\n", id.value, queue.name, queue.running,
+                       queue.limit, queue.paused);
   }
   std::map<BatchId, const Batch*> batches;
   for (const auto& [id, batch] : state.batches) {
@@ -49,10 +50,11 @@ std::string essence(const State& state) {
     jobs.emplace(id, &job);
   }
   for (const auto& [id, job] : jobs) {
-    out += fmt::format("job {} {} q={} b={} p={} a={} {}/{}/{} wait={} kill={}\n", id.value,
-                       to_string(job->state), job->queue.value, job->batch.value, job->priority,
-                       job->attempt.value, job->attempts, job->retries_used, job->retries,
-                       job->waiting_for, job->kill_requested);
+    out += fmt::format("job {} {} q={} b={} p={} a={} {}/{}/{} wait={} kill={} rank={} first={}\n",
+                       id.value, to_string(job->state), job->queue.value, job->batch.value,
+                       job->priority, job->attempt.value, job->attempts, job->retries_used,
+                       job->retries, job->waiting_for, job->kill_requested, state.rank(*job),
+                       job->expedited);
   }
   std::set<std::pair<OrderKey, LaneKey>> heads;
   for (const auto& [shape, exposed] : state.ready.heads()) {
@@ -96,7 +98,7 @@ void ProgressChecker::stepped(const Engine* engine, Now now, bool idle) {
   }
   const State& state = engine->state();
   check_claims(state);
-  if (const std::vector<JobId> waiting = queued(state); !waiting.empty()) {
+  if (const std::vector<JobId> waiting = waiting_jobs(state); !waiting.empty()) {
     check_reasons(state, waiting[steps_ % waiting.size()], now);
   }
   if (idle && steps_ % kRestoreEvery == 0) {
@@ -104,7 +106,7 @@ void ProgressChecker::stepped(const Engine* engine, Now now, bool idle) {
     if (state.submissions.empty() && state.dropping.empty() && state.settling.empty()) {
       check_restores(state);
     }
-    for (const JobId id : queued(state)) {
+    for (const JobId id : waiting_jobs(state)) {
       check_reasons(state, id, now);
     }
   }

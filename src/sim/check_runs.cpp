@@ -26,9 +26,9 @@ void RunChecker::run_started(AttemptId attempt, JobId job) {
     findings_.report(fmt::format("job {} runs in attempts {} and {} at once", job.value,
                                  other->second.value, attempt.value));
   }
-  if (++runs_[job] > 1 + disk_.job(job)->spec->retries) {
+  if (++runs_[job] > 1 + disk_.job(job)->most_retries) {
     findings_.report(fmt::format("job {} has run {} times with {} retries", job.value, runs_[job],
-                                 disk_.job(job)->spec->retries));
+                                 disk_.job(job)->most_retries));
   }
 }
 
@@ -61,6 +61,10 @@ void RunChecker::unprepared(AttemptId attempt, const Error& /*error*/) {
 void RunChecker::effect(const Effect& effect) {
   if (const auto* kill = std::get_if<effect::Kill>(&effect)) {
     told_to_end_.insert(kill->attempt);
+  } else if (const auto* pause = std::get_if<effect::Pause>(&effect)) {
+    told_to_pause_.insert(pause->attempt);
+  } else if (const auto* resume = std::get_if<effect::Resume>(&effect)) {
+    told_to_pause_.erase(resume->attempt);
   } else if (const auto* start = std::get_if<effect::Start>(&effect);
              start && unprepared_.contains(start->attempt)) {
     findings_.report(fmt::format("attempt {} was started without a record", start->attempt.value));
@@ -72,16 +76,22 @@ void RunChecker::stepped(const Engine* engine, Now /*now*/, bool idle) {
     return;
   }
   for (const AttemptId attempt : disk_.open) {
-    if (disk_.job(disk_.attempts.at(attempt).job)->kill_requested &&
-        !told_to_end_.contains(attempt)) {
-      findings_.report(
-          fmt::format("attempt {} is to be killed and nobody has told it", attempt.value));
+    const Ledger::JobEntry& job = *disk_.job(disk_.attempts.at(attempt).job);
+    if (job.kill_requested) {
+      if (!told_to_end_.contains(attempt)) {
+        findings_.report(
+            fmt::format("attempt {} is to be killed and nobody has told it", attempt.value));
+      }
+    } else if ((job.state == JobState::paused) != told_to_pause_.contains(attempt)) {
+      findings_.report(fmt::format("attempt {} is {} and nobody has told it", attempt.value,
+                                   to_string(job.state)));
     }
   }
 }
 
 void RunChecker::crashed(bool machine) {
   told_to_end_.clear();
+  told_to_pause_.clear();
   power_cut_ = machine;
 }
 
@@ -166,19 +176,37 @@ void RunChecker::check_update(const change::JobUpdate& update) {
       if (job->state == JobState::queued && job->kill_requested) {
         complain("it was to be killed");
       }
+      if (job->held) {
+        complain("it was held");
+      }
       return;
     case JobState::paused:
-      complain("nobody can pause it");
-      return;
+      if (job->state == JobState::queued || attempt_open) {
+        // A kill is noted without waking it in this state.
+        const bool allowed =
+            job->state == JobState::running ? !job->kill_requested : update.kill_requested;
+        if (attempt_open && !allowed) {
+          complain("only what runs can be paused");
+        }
+        return;
+      }
+      break;
+    case JobState::queued:
+      if (job->held) {
+        return;
+      }
+      break;
     case JobState::cancelled:
-      if (job->state != JobState::queued) {
+      if (job->state != JobState::queued && !job->held) {
         complain("only a waiting job can be cancelled");
       }
       return;
     default:
       break;
   }
-  if (job->state != JobState::running || attempt_open || !last) {
+  const bool ran =
+      job->state == JobState::running || (job->state == JobState::paused && !job->held);
+  if (!ran || attempt_open || !last) {
     complain("no attempt has just ended");
     return;
   }
@@ -186,10 +214,12 @@ void RunChecker::check_update(const change::JobUpdate& update) {
   const bool killed =
       last->revoked ? job->kill_requested : last->verdict.killed || (job->kill_requested && failed);
   const bool used_up = job->charged > job->spec->retries;
+  // Whoever paused it has not said that it may run again.
+  const JobState waiting = job->state == JobState::paused ? JobState::paused : JobState::queued;
   const JobState expected = killed              ? JobState::killed
-                            : last->revoked     ? JobState::queued
+                            : last->revoked     ? waiting
                             : failed && used_up ? JobState::failed
-                            : failed            ? JobState::queued
+                            : failed            ? waiting
                                                 : JobState::succeeded;
   if (update.state != expected) {
     complain(fmt::format("{} was due after '{}' with {} of {} retries used", to_string(expected),

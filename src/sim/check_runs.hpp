@@ -13,7 +13,7 @@ namespace berth::sim {
 /// - a command runs at most once per attempt, a job in at most one attempt at a time, and in no
 ///   more attempts than its retries allow; an attempt that was called off never ran, and one
 ///   without a record is not started;
-/// - what is to be killed is told so, and told again after a restart;
+/// - what is to be killed, paused or to go on is told so, and told again after a restart;
 /// - the verdict on disk is the one its supervisor wrote, or `node_lost` if there is none;
 /// - the job ends as its last verdict, its retries and its kill say, and moves through its states
 ///   only along the allowed paths.
@@ -49,7 +49,9 @@ class RunChecker final : public Observer {
   std::map<JobId, AttemptId> running_;
   std::map<JobId, std::uint32_t> runs_;
   std::set<AttemptId> unprepared_;
-  std::set<AttemptId> told_to_end_;  ///< by the daemon that is up
+  // By the daemon that is up.
+  std::set<AttemptId> told_to_end_;
+  std::set<AttemptId> told_to_pause_;
   bool power_cut_ = false;
   std::set<AttemptId> through_power_cut_;  ///< open when the power went
 };

@@ -14,7 +14,10 @@ Bytes memory_needed(const Request& request, const Rules& rules, Bytes total) {
 void Ledger::put(const Change& change) {
   struct Writer {
     Ledger& ledger;
-    void operator()(const change::QueuePut& c) { ledger.queues[c.id] = c.spec; }
+    void operator()(const change::QueuePut& c) {
+      ledger.queues[c.id] = c.spec;
+      c.paused ? void(ledger.paused_queues.insert(c.id)) : void(ledger.paused_queues.erase(c.id));
+    }
     void operator()(const change::ResourcePut& c) { ledger.resources[c.name] = c.total; }
     void operator()(const change::BatchPut& c) {
       ledger.batch_limits[c.id] = c.max_concurrent;
@@ -31,6 +34,7 @@ void Ledger::put(const Change& change) {
       job.queue = c.queue;
       job.after = c.after;
       job.been = {JobState::queued};
+      job.most_retries = c.spec->retries;
     }
     void operator()(const change::JobsRemove& c) {
       for (const JobId id : c.ids) {
@@ -45,10 +49,20 @@ void Ledger::put(const Change& change) {
     void operator()(const change::JobUpdate& c) {
       JobEntry& job = ledger.jobs[c.id];
       job.state = c.state;
+      job.held = c.state == JobState::paused &&
+                 (job.attempts.empty() || ledger.attempts.at(job.attempts.back()).ended);
       job.been.insert(c.state);
       job.kill_requested = c.kill_requested;
       job.exit_code = c.exit_code;
       job.failure = c.failure;
+    }
+    void operator()(const change::JobSet& c) {
+      JobEntry& job = ledger.jobs[c.id];
+      job.spec = std::make_shared<const JobSpec>(changed(*job.spec, c));
+      job.queue = c.queue.value_or(job.queue);
+      job.most_retries = std::max(job.most_retries, job.spec->retries);
+      job.rank = c.rank.value_or(job.rank);
+      job.expedited = c.expedited.value_or(job.expedited);
     }
     void operator()(const change::AttemptPut& c) {
       ledger.attempts[c.id] = {c.job, c.gpus, c.gpu_memory, false, false, {}};

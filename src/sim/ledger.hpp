@@ -31,6 +31,10 @@ struct Ledger {
     std::vector<JobId> after;
     JobState state = JobState::queued;
     bool kill_requested = false;
+    std::int64_t rank = 0;  ///< 0: by id
+    bool expedited = false;
+    bool held = false;               ///< paused without a run
+    std::uint32_t most_retries = 0;  ///< that it ever had
     std::optional<std::int32_t> exit_code;
     std::optional<FailureClass> failure;
     std::set<JobState> been;    ///< every state it was ever in
@@ -59,6 +63,7 @@ struct Ledger {
   std::map<AttemptId, AttemptEntry> attempts;
   std::set<AttemptId> open;
   std::map<QueueId, QueueSpec> queues;
+  std::set<QueueId> paused_queues;
   std::map<BatchId, std::uint32_t> batch_limits;
   std::set<BatchId> open_batches;  ///< still being submitted
   std::map<std::string, std::uint64_t> resources;

@@ -48,6 +48,7 @@ void Machine::spawn(const effect::Start& start, std::shared_ptr<const JobSpec> s
   if (const auto early = early_kills_.extract(start.attempt); !early.empty()) {
     run.kill_grace = early.mapped();
   }
+  run.paused = early_pauses_.erase(start.attempt) > 0;
   const bool twice = plant_ == Plant::double_start && random_.percent(10);
   for (int copy = 0; copy < (twice ? 2 : 1); ++copy) {
     const Key key{start.attempt, copy};
@@ -74,11 +75,53 @@ void Machine::begin(Key key) {
   run.running = true;
   run.since = timeline_.elapsed();
   observer_.run_started(run.attempt, run.job);
-  Millis runtime{0};
-  const Verdict verdict = plan(run, runtime);
-  timeline_.after(runtime, Timeline::Of::world, [this, key, verdict] { end(key, verdict); });
+  run.verdict = plan(run, run.left);
+  if (!run.paused) {
+    end_after(key, run.left);
+  }
   if (run.kill_grace) {
     ask_to_end(key, *run.kill_grace);
+  }
+}
+
+void Machine::end_after(Key key, Millis runtime) {
+  Run& run = runs_.at(key);
+  run.end_at = timeline_.elapsed() + runtime;
+  const std::uint64_t plan = ++run.plans;
+  timeline_.after(runtime, Timeline::Of::world, [this, key, plan] {
+    if (const auto it = runs_.find(key); it != runs_.end() && it->second.plans == plan) {
+      end(key, it->second.verdict);
+    }
+  });
+}
+
+void Machine::pause(AttemptId attempt) {
+  bool there = false;
+  for (auto& [key, run] : runs_) {
+    if (key.first != attempt) {
+      continue;
+    }
+    there = true;
+    // It is the supervisor that stops what runs; on the way out it does not.
+    if (!run.supervised || run.dying || std::exchange(run.paused, true)) {
+      continue;
+    }
+    if (run.running) {
+      run.left = run.end_at - timeline_.elapsed();
+      ++run.plans;
+    }
+  }
+  if (!there) {
+    early_pauses_.insert(attempt);
+  }
+}
+
+void Machine::resume(AttemptId attempt) {
+  early_pauses_.erase(attempt);
+  for (auto& [key, run] : runs_) {
+    if (key.first == attempt && run.supervised && std::exchange(run.paused, false) && run.running) {
+      end_after(key, run.left);
+    }
   }
 }
 
@@ -162,6 +205,9 @@ void Machine::ask_to_end(Key key, Millis grace) {
   if (!run.supervised || std::exchange(run.dying, true)) {
     return;
   }
+  if (std::exchange(run.paused, false)) {
+    end_after(key, run.left);  // woken up, it may yet end by itself
+  }
   Verdict verdict;
   verdict.killed = true;
   verdict.message = "killed on request";
@@ -186,6 +232,7 @@ void Machine::ask_to_end(Key key, Millis grace) {
 void Machine::forget(AttemptId attempt) {
   records_.erase(attempt);
   early_kills_.erase(attempt);
+  early_pauses_.erase(attempt);
 }
 
 bool Machine::locked(AttemptId attempt) const {
@@ -244,6 +291,7 @@ void Machine::recover(const Snapshot& snapshot) {
 void Machine::daemon_died() {
   listening_ = false;
   early_kills_.clear();
+  early_pauses_.clear();
 }
 
 void Machine::power_cut() {
@@ -288,7 +336,8 @@ bool Machine::kill_a_supervisor() {
 
 bool Machine::quiet() const {
   return std::ranges::none_of(runs_, [](const auto& entry) {
-    return entry.second.running || (entry.second.supervised && !entry.second.started);
+    return (entry.second.running && !entry.second.paused) ||
+           (entry.second.supervised && !entry.second.started);
   });
 }
 

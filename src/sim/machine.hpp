@@ -40,6 +40,8 @@ class Machine {
   /// Spawns the supervisor. The lock goes over to it.
   void spawn(const effect::Start& start, std::shared_ptr<const JobSpec> spec);
   void kill(AttemptId attempt, std::optional<Millis> grace);
+  void pause(AttemptId attempt);
+  void resume(AttemptId attempt);
   void forget(AttemptId attempt);
 
   /// What a new daemon does with the attempts it finds open: adopts those whose record is still
@@ -76,6 +78,11 @@ class Machine {
     bool running = false;
     std::optional<Millis> kill_grace;  ///< asked to end
     bool dying = false;
+    bool paused = false;
+    Verdict verdict;          ///< how it will end by itself
+    Millis end_at{0};         ///< and when, while it is not paused
+    Millis left{0};           ///< how long it has to go, while it is
+    std::uint64_t plans = 0;  ///< an earlier plan of its end is void
     Millis since{0};
     Millis over{0};
     Millis shown_after_end{0};  ///< the driver is slow to notice
@@ -87,6 +94,7 @@ class Machine {
 
   void begin(Key key);
   void end(Key key, Verdict verdict);
+  void end_after(Key key, Millis runtime);
   void ask_to_end(Key key, Millis grace);
   [[nodiscard]] Verdict plan(const Run& run, Millis& runtime);
   /// The lock is free: what the record says is all that will ever be known.
@@ -101,6 +109,7 @@ class Machine {
   std::map<AttemptId, Record> records_;
   std::map<Key, Run> runs_;
   std::map<AttemptId, Millis> early_kills_;  ///< for supervisors that are not there yet
+  std::set<AttemptId> early_pauses_;
   std::string boot_id_ = "boot-1";
   std::uint64_t boots_ = 1;
   std::set<AttemptId> lost_;  ///< planted: nobody will ever hear of their end

@@ -47,6 +47,11 @@ void Observers::kill_answered(const event::Kill& kill, const Result<Answer>& ans
     o->kill_answered(kill, answer);
   }
 }
+void Observers::control_answered(const Event& event, const Result<Answer>& answer) {
+  for (Observer* o : all_) {
+    o->control_answered(event, answer);
+  }
+}
 void Observers::read_answered(const std::vector<Seen>& seen) {
   for (Observer* o : all_) {
     o->read_answered(seen);

@@ -35,7 +35,7 @@ void SimDaemon::start() {
     timeline_.after(Millis{0}, Of::daemon, [this] { crash(random_.millis(50, 1'000)); });
   };
   machine_.recover(snapshot);
-  engine_->resume_kills();
+  engine_->repeat_orders();
   gpus_.daemon_started();
   watch_space();
   handle(event::Tick{});
@@ -110,6 +110,14 @@ void SimDaemon::run(const Effect& effect) {
     void operator()(const effect::Kill& kill) {
       daemon.timeline_.after(daemon.random_.millis(0, 5), Of::daemon,
                              [d = &daemon, kill] { d->machine_.kill(kill.attempt, kill.grace); });
+    }
+    void operator()(const effect::Pause& pause) {
+      daemon.timeline_.after(Millis{1}, Of::daemon,
+                             [d = &daemon, pause] { d->machine_.pause(pause.attempt); });
+    }
+    void operator()(const effect::Resume& resume) {
+      daemon.timeline_.after(Millis{1}, Of::daemon,
+                             [d = &daemon, resume] { d->machine_.resume(resume.attempt); });
     }
     void operator()(const effect::Forget& forget) {
       daemon.timeline_.after(daemon.random_.millis(0, 50), Of::daemon,

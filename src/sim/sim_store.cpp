@@ -91,7 +91,10 @@ std::shared_ptr<const JobSpec> SimStore::spec(JobId id) const {
 void SimStore::put(const Change& change) {
   struct Writer {
     SimStore& store;
-    void operator()(const change::QueuePut& c) { store.queues_[c.id] = c.spec; }
+    void operator()(const change::QueuePut& c) {
+      store.queues_[c.id] = c.spec;
+      c.paused ? void(store.paused_.insert(c.id)) : void(store.paused_.erase(c.id));
+    }
     void operator()(const change::ResourcePut& c) { store.resources_[c.name] = c.total; }
     void operator()(const change::BatchPut& c) {
       store.last_batch_ = std::max(store.last_batch_, c.id);
@@ -101,7 +104,7 @@ void SimStore::put(const Change& change) {
     void operator()(const change::BatchRemove& c) { store.batches_.erase(c.id); }
     void operator()(const change::JobPut& c) {
       store.last_job_ = std::max(store.last_job_, c.id);
-      JobRow row{c, {}};
+      JobRow row{c, {}, 0, false};
       row.now.id = c.id;
       store.jobs_.insert_or_assign(c.id, std::move(row));
     }
@@ -113,6 +116,13 @@ void SimStore::put(const Change& change) {
       }
     }
     void operator()(const change::JobUpdate& c) { store.jobs_.at(c.id).now = c; }
+    void operator()(const change::JobSet& c) {
+      JobRow& row = store.jobs_.at(c.id);
+      row.put.spec = std::make_shared<const JobSpec>(changed(*row.put.spec, c));
+      row.put.queue = c.queue.value_or(row.put.queue);
+      row.rank = c.rank.value_or(row.rank);
+      row.expedited = c.expedited.value_or(row.expedited);
+    }
     void operator()(const change::AttemptPut& c) {
       store.last_attempt_ = std::max(store.last_attempt_, c.id);
       store.attempts_.insert_or_assign(c.id, AttemptRow{c, store.boot_id_, false});
@@ -130,6 +140,7 @@ Snapshot SimStore::snapshot() const {
   for (const auto& [id, spec] : queues_) {
     result.queues.emplace_back(id, spec);
   }
+  result.paused_queues = paused_;
   std::set<BatchId> live_batches;
   std::map<JobId, JobState> failed;
   for (const auto& [id, batch] : batches_) {
@@ -159,10 +170,8 @@ Snapshot SimStore::snapshot() const {
     for (const JobId dependency : row.put.after) {
       // Only what has succeeded can have been removed while somebody follows it.
       const auto other = jobs_.find(dependency);
-      if (other == jobs_.end()) {
-        continue;
-      }
-      if (const JobState now = other->second.now.state; now != JobState::succeeded) {
+      const JobState now = other == jobs_.end() ? JobState::succeeded : other->second.now.state;
+      if (now != JobState::succeeded) {
         live.after.push_back(dependency);
         if (is_terminal(now)) {
           failed.emplace(dependency, now);
@@ -174,6 +183,9 @@ Snapshot SimStore::snapshot() const {
     live.attempts = row.now.attempts;
     live.state = row.now.state;
     live.kill_requested = row.now.kill_requested;
+    live.kill_grace = row.now.kill_grace;
+    live.rank = row.rank;
+    live.expedited = row.expedited;
     result.jobs.push_back(std::move(live));
   }
   result.failed_dependencies.assign(failed.begin(), failed.end());

@@ -47,6 +47,8 @@ class SimStore final : public Store {
   struct JobRow {
     change::JobPut put;
     change::JobUpdate now;
+    std::int64_t rank = 0;
+    bool expedited = false;
   };
   struct AttemptRow {
     change::AttemptPut put;
@@ -78,6 +80,7 @@ class SimStore final : public Store {
   std::map<JobId, JobRow> jobs_;
   std::map<AttemptId, AttemptRow> attempts_;
   std::map<QueueId, QueueSpec> queues_;
+  std::set<QueueId> paused_;
   std::map<BatchId, change::BatchPut> batches_;
   JobId last_job_;  ///< highest ever issued; jobs may be removed
   AttemptId last_attempt_;

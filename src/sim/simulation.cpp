@@ -91,6 +91,10 @@ class World {
     if (!settle()) {
       return;
     }
+    workload_.release(progress_.alive());
+    if (!settle()) {
+      return;
+    }
     progress_.check_settled(*daemon_.engine(), timeline_.now());
     if (const auto left = progress_.alive(); !left.empty() && !findings_.first()) {
       workload_.kill_all(left);

@@ -53,6 +53,18 @@ struct EventText {
     return fmt::format("abort of batch {}", e.batch.value);
   }
   std::string operator()(const event::Kill& e) const { return "kill " + ids(e.jobs); }
+  std::string operator()(const event::Pause& e) const { return "pause " + ids(e.jobs); }
+  std::string operator()(const event::Resume& e) const { return "resume " + ids(e.jobs); }
+  std::string operator()(const event::PauseQueue& e) const {
+    return fmt::format("{} queue {}", e.paused ? "pause" : "resume", e.queue);
+  }
+  std::string operator()(const event::Move& e) const {
+    return fmt::format("move {} to {} before={} queue={} priority={}", ids(e.jobs),
+                       static_cast<int>(e.to), e.before.value, e.queue, e.priority);
+  }
+  std::string operator()(const event::Expedite& e) const { return "expedite " + ids(e.jobs); }
+  std::string operator()(const event::SetJobs& e) const { return "set " + ids(e.jobs); }
+  std::string operator()(const event::SetRules&) const { return "rules"; }
   std::string operator()(const event::Remove& e) const { return "remove " + ids(e.jobs); }
   std::string operator()(const event::AttemptExited& e) const {
     return fmt::format("attempt {} exited: {}", e.attempt.value, text_of(e.verdict));
@@ -88,7 +100,8 @@ struct EventText {
 
 struct ChangeText {
   std::string operator()(const change::QueuePut& c) const {
-    return fmt::format("queue {} '{}' limit={}", c.id.value, c.spec.name, c.spec.limit);
+    return fmt::format("queue {} '{}' limit={}{}", c.id.value, c.spec.name, c.spec.limit,
+                       c.paused ? " paused" : "");
   }
   std::string operator()(const change::ResourcePut& c) const {
     return fmt::format("resource {}={}", c.name, c.total);
@@ -100,15 +113,25 @@ struct ChangeText {
   std::string operator()(const change::BatchRemove& c) const {
     return fmt::format("batch {} removed", c.id.value);
   }
-  std::string operator()(const change::JobsRemove& c) const { return "removed " + ids(c.ids); }
   std::string operator()(const change::JobPut& c) const {
     return fmt::format("job {} queue={} batch={} priority={} retries={} after={} {}", c.id.value,
                        c.queue.value, c.batch.value, c.spec->priority, c.spec->retries,
                        ids(c.after), text_of(c.spec->request));
   }
+  std::string operator()(const change::JobsRemove& c) const { return "remove jobs " + ids(c.ids); }
   std::string operator()(const change::JobUpdate& c) const {
     return fmt::format("job {} is {} attempts={} retries={}{} {}", c.id.value, to_string(c.state),
                        c.attempts, c.retries_used, c.kill_requested ? " kill" : "", c.message);
+  }
+  std::string operator()(const change::JobSet& c) const {
+    std::string out = fmt::format("job {} set", c.id.value);
+    out += c.queue ? fmt::format(" queue={}", c.queue->value) : "";
+    out += c.priority ? fmt::format(" priority={}", *c.priority) : "";
+    out += c.rank ? fmt::format(" rank={}", *c.rank) : "";
+    out += c.expedited ? fmt::format(" expedited={}", *c.expedited) : "";
+    out += c.retries ? fmt::format(" retries={}", *c.retries) : "";
+    out += c.request ? " " + text_of(*c.request) : "";
+    return out;
   }
   std::string operator()(const change::AttemptPut& c) const {
     return fmt::format("attempt {} of job {} number={} on [{}] memory={}", c.id.value, c.job.value,
@@ -132,6 +155,12 @@ struct EffectText {
   }
   std::string operator()(const effect::Kill& e) const {
     return fmt::format("kill attempt {}", e.attempt.value);
+  }
+  std::string operator()(const effect::Pause& e) const {
+    return fmt::format("pause attempt {}", e.attempt.value);
+  }
+  std::string operator()(const effect::Resume& e) const {
+    return fmt::format("resume attempt {}", e.attempt.value);
   }
   std::string operator()(const effect::Forget& e) const {
     return fmt::format("forget attempt {}", e.attempt.value);
@@ -190,6 +219,23 @@ void Trace::kill_answered(const event::Kill& kill, const Result<Answer>& answer)
   const auto& killed = std::get<Killed>(*answer);
   line(fmt::format("answer to kill: killed {} cancelled {} unknown {}", ids(killed.killed),
                    ids(killed.cancelled), ids(killed.unknown)));
+}
+void Trace::control_answered(const Event& event, const Result<Answer>& answer) {
+  std::string out = "answer to " + std::visit(EventText{}, event) + ":";
+  if (!answer) {
+    line(out + " " + answer.error().message);
+    return;
+  }
+  if (const auto* controlled = std::get_if<Controlled>(&*answer)) {
+    for (const auto& [what, jobs] : controlled->jobs) {
+      out += fmt::format(" {} {}", to_string(what), ids(jobs));
+    }
+    for (const auto& [why, jobs] : controlled->refused) {
+      out += fmt::format(" refused {} ({})", ids(jobs), why);
+    }
+    out += controlled->absent.empty() ? "" : " absent " + ids(controlled->absent);
+  }
+  line(out);
 }
 void Trace::read_answered(const std::vector<Seen>& seen) {
   std::string out = "answer to read:";

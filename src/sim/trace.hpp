@@ -22,6 +22,7 @@ class Trace final : public Observer {
   void effect(const Effect& effect) override;
   void submit_answered(const event::Submit& submit, const Result<Answer>& answer) override;
   void kill_answered(const event::Kill& kill, const Result<Answer>& answer) override;
+  void control_answered(const Event& event, const Result<Answer>& answer) override;
   void read_answered(const std::vector<Seen>& seen) override;
   void run_started(AttemptId attempt, JobId job) override;
   void run_ended(AttemptId attempt, const Verdict& verdict) override;

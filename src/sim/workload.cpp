@@ -10,6 +10,10 @@ namespace berth::sim {
 
 using Of = Timeline::Of;
 
+namespace {
+constexpr std::array kQueues = {"default", "default", "default", "serial", "pair", "moody"};
+}  // namespace
+
 Workload::Workload(Timeline& timeline, Random random, Observer& observer, SimDaemon& daemon,
                    std::uint64_t actions, Millis duration, std::size_t cards)
     : timeline_(timeline),
@@ -32,11 +36,13 @@ void Workload::begin() {
 
 void Workload::act() {
   const std::uint64_t dice = random_.below(100);
-  if (dice < 65 || known_.empty()) {
+  if (dice < 55 || known_.empty()) {
     send(std::make_shared<Request>(Request{a_submission()}));
-  } else if (dice < 78) {
+  } else if (dice < 75) {
+    send(std::make_shared<Request>(Request{a_control()}));
+  } else if (dice < 83) {
     send(std::make_shared<Request>(Request{a_kill()}));
-  } else if (dice < 82) {
+  } else if (dice < 88) {
     send(std::make_shared<Request>(Request{event::Remove{a_kill().jobs}}));
   } else {
     look();
@@ -47,6 +53,13 @@ void Workload::kill_all(const std::vector<JobId>& jobs) {
   event::Kill kill;
   kill.jobs = jobs;
   send(std::make_shared<Request>(Request{std::move(kill)}));
+}
+
+void Workload::release(const std::vector<JobId>& jobs) {
+  for (const char* queue : kQueues) {
+    send(std::make_shared<Request>(Request{event::PauseQueue{queue, false}}));
+  }
+  send(std::make_shared<Request>(Request{event::Resume{jobs}}));
 }
 
 void Workload::send(const std::shared_ptr<Request>& request) {
@@ -97,6 +110,8 @@ void Workload::answered(const std::shared_ptr<Request>& request, const Result<An
     observer_.submit_answered(*submit, answer);
   } else if (const auto* kill = std::get_if<event::Kill>(&request->event)) {
     observer_.kill_answered(*kill, answer);
+  } else {
+    observer_.control_answered(request->event, answer);
   }
   const bool again =
       !answer && (answer.error().retryable() || answer.error().code == ErrorCode::io);
@@ -155,16 +170,68 @@ void Workload::look() {
       [this](const std::vector<Seen>& seen) { observer_.read_answered(seen); });
 }
 
-event::Kill Workload::a_kill() {
-  event::Kill kill;
+std::vector<JobId> Workload::some_jobs() {
+  std::vector<JobId> jobs;
   for (std::uint64_t i = random_.between(1, 3); i > 0 && !known_.empty(); --i) {
-    kill.jobs.push_back(random_.pick(std::span<const JobId>(known_)));
+    jobs.push_back(random_.pick(std::span<const JobId>(known_)));
   }
   if (random_.percent(5)) {
-    kill.jobs.push_back(JobId{1'000'000});
+    jobs.push_back(JobId{1'000'000});
   }
-  std::ranges::sort(kill.jobs);
-  kill.jobs.erase(std::ranges::unique(kill.jobs).begin(), kill.jobs.end());
+  std::ranges::sort(jobs);
+  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
+  return jobs;
+}
+
+Event Workload::a_control() {
+  const std::uint64_t dice = random_.below(100);
+  if (dice < 25) {
+    return event::Pause{some_jobs()};
+  }
+  if (dice < 45) {
+    return event::Resume{some_jobs()};
+  }
+  if (dice < 55) {
+    return event::PauseQueue{random_.pick(kQueues), random_.percent(40)};
+  }
+  if (dice < 70) {
+    return event::Expedite{some_jobs()};
+  }
+  if (dice < 85) {
+    event::Move move;
+    move.jobs = some_jobs();
+    move.to = static_cast<event::Move::To>(random_.below(5));
+    move.before = random_.pick(std::span<const JobId>(known_));
+    move.queue = random_.pick(kQueues);
+    move.priority = static_cast<std::int32_t>(random_.between(1, 9));
+    return move;
+  }
+  return event::SetJobs{some_jobs(), a_patch()};
+}
+
+event::JobPatch Workload::a_patch() {
+  event::JobPatch patch;
+  if (random_.percent(40)) {
+    patch.retries = static_cast<std::uint32_t>(random_.below(3));
+    patch.name = "renamed";
+    return patch;
+  }
+  const auto gpus = static_cast<std::uint32_t>(random_.below(3));
+  patch.gpus = GpuCount{gpus, gpus};
+  patch.cpus = static_cast<std::uint32_t>(random_.below(3));
+  if (random_.percent(50)) {
+    patch.gpu_memory = random_.percent(50) ? std::optional(2 * kGiB) : std::nullopt;
+  }
+  if (random_.percent(30)) {
+    patch.queue = random_.pick(kQueues);
+    patch.priority = static_cast<std::int32_t>(random_.between(1, 9));
+  }
+  return patch;
+}
+
+event::Kill Workload::a_kill() {
+  event::Kill kill;
+  kill.jobs = some_jobs();
   if (random_.percent(40)) {
     kill.grace = random_.percent(50) ? Millis{0} : random_.millis(10, 800);
   }
@@ -216,7 +283,6 @@ event::Submit Workload::a_submission() {
 }
 
 JobSpec Workload::a_job(event::Submit& submit) {
-  constexpr std::array kQueues = {"default", "default", "default", "serial", "pair", "moody"};
   JobSpec job;
   job.queue = random_.pick(kQueues);
   if (random_.percent(25)) {

@@ -24,12 +24,14 @@ class Workload {
   void begin();
   /// Asks for the end of everything that is still alive.
   void kill_all(const std::vector<JobId>& jobs);
+  /// Lets everything go on that somebody has paused.
+  void release(const std::vector<JobId>& jobs);
   /// All has been asked for and answered.
   [[nodiscard]] bool done() const { return left_ == 0 && waiting_ == 0; }
 
  private:
   struct Request {
-    Event event;  ///< a Submit, a Kill or a Remove
+    Event event;
     bool answered = false;
   };
 
@@ -41,6 +43,9 @@ class Workload {
   [[nodiscard]] JobSpec a_job(event::Submit& submit);
   [[nodiscard]] berth::Request a_request(event::Submit& submit);
   [[nodiscard]] event::Kill a_kill();
+  [[nodiscard]] Event a_control();
+  [[nodiscard]] event::JobPatch a_patch();
+  [[nodiscard]] std::vector<JobId> some_jobs();
 
   Timeline& timeline_;
   Random random_;

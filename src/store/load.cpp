@@ -32,7 +32,8 @@ Result<std::optional<FailureClass>> checked_failure(std::optional<std::int64_t> 
 namespace {
 
 Status load_small_tables(Db& db, Snapshot& snapshot) {
-  TRY_ASSIGN(Stmt queues, db.prepare("SELECT id, name, running_max FROM queues ORDER BY id"));
+  TRY_ASSIGN(Stmt queues,
+             db.prepare("SELECT id, name, running_max, paused FROM queues ORDER BY id"));
   while (true) {
     TRY_ASSIGN(const bool row, queues.step());
     if (!row) {
@@ -40,6 +41,9 @@ Status load_small_tables(Db& db, Snapshot& snapshot) {
     }
     snapshot.queues.emplace_back(queues.get<QueueId>(0),
                                  QueueSpec{queues.text(1), queues.get<std::uint32_t>(2)});
+    if (queues.get<bool>(3)) {
+      snapshot.paused_queues.insert(queues.get<QueueId>(0));
+    }
   }
   TRY_ASSIGN(Stmt resources, db.prepare("SELECT name, total FROM resources"));
   while (true) {
@@ -79,7 +83,8 @@ Status load_small_tables(Db& db, Snapshot& snapshot) {
 Status load_jobs(Db& db, Snapshot& snapshot) {
   TRY_ASSIGN(Stmt jobs,
              db.prepare("SELECT id, batch, queue, owner, priority, request, retries, retries_used,"
-                        " attempts, state, kill_requested, dependencies FROM jobs WHERE state=?1"
+                        " attempts, state, kill_requested, dependencies, rank, expedited FROM jobs"
+                        " WHERE state=?1"
                         " AND +batch NOT IN (SELECT id FROM batches WHERE open=1) ORDER BY id"));
   // A job that is not there any more had succeeded: one that did not stays until all that follow it
   // have ended, too.
@@ -105,7 +110,10 @@ Status load_jobs(Db& db, Snapshot& snapshot) {
       job.retries_used = jobs.get<std::uint32_t>(7);
       job.attempts = jobs.get<std::uint32_t>(8);
       job.state = state;
-      job.kill_requested = jobs.get<bool>(10);
+      job.kill_requested = jobs.integer(10) != 0;
+      job.kill_grace = stored_kill_grace(jobs.integer(10));
+      job.rank = jobs.integer(12);
+      job.expedited = jobs.get<bool>(13);
       if (jobs.integer(11) == 0) {
         continue;
       }

@@ -106,6 +106,10 @@ Status MemoryStore::check(const Changes& changes) const {
         return fail(ErrorCode::corrupt,
                     fmt::format("job {} is not in the store", update->id.value));
       }
+    } else if (const auto* set = std::get_if<change::JobSet>(&change)) {
+      if (!jobs_.contains(set->id) && !new_jobs.contains(set->id)) {
+        return fail(ErrorCode::corrupt, fmt::format("job {} is not in the store", set->id.value));
+      }
     } else if (const auto* attempt = std::get_if<change::AttemptPut>(&change)) {
       if (attempts_.contains(attempt->id) || !new_attempts.insert(attempt->id).second) {
         return fail(ErrorCode::io,
@@ -123,6 +127,11 @@ Status MemoryStore::check(const Changes& changes) const {
 
 void MemoryStore::apply(const change::QueuePut& put) {
   queues_[put.id] = put.spec;
+  if (put.paused) {
+    paused_queues_.insert(put.id);
+  } else {
+    paused_queues_.erase(put.id);
+  }
   last_queue_ = std::max(last_queue_, put.id);
 }
 
@@ -222,9 +231,25 @@ void MemoryStore::apply(const change::JobUpdate& update) {
   row.attempts = update.attempts;
   row.retries_used = update.retries_used;
   row.kill_requested = update.kill_requested;
+  row.kill_grace = update.kill_requested ? update.kill_grace : std::nullopt;
   row.exit_code = update.exit_code;
   row.failure = update.failure;
   row.message = update.message;
+}
+
+void MemoryStore::apply(const change::JobSet& set) {
+  Job& job = jobs_.at(set.id);
+  JobRow& row = job.row;
+  row.name = set.name.value_or(row.name);
+  row.queue_id = set.queue.value_or(row.queue_id);
+  row.priority = set.priority.value_or(row.priority);
+  row.rank = set.rank.value_or(row.rank);
+  row.expedited = set.expedited.value_or(row.expedited);
+  row.request = set.request.value_or(row.request);
+  row.retries = set.retries.value_or(row.retries);
+  if (set.time_limit || set.grace) {
+    job.spec = std::make_shared<const JobSpec>(changed(*job.spec, set));
+  }
 }
 
 void MemoryStore::apply(const change::AttemptPut& put) {
@@ -264,6 +289,7 @@ Snapshot MemoryStore::snapshot() const {
   for (const auto& [id, spec] : queues_) {
     snapshot.queues.emplace_back(id, spec);
   }
+  snapshot.paused_queues = paused_queues_;
   std::set<BatchId> live_batches;
   std::map<JobId, JobState> failed;
   for (const JobId id : live_) {
@@ -271,9 +297,21 @@ Snapshot MemoryStore::snapshot() const {
     if (row.batch && batches_.at(row.batch).open) {
       continue;
     }
-    Snapshot::LiveJob job{
-        id, row.batch,   row.queue_id,     row.owner,    row.priority, row.request,
-        {}, row.retries, row.retries_used, row.attempts, row.state,    row.kill_requested};
+    Snapshot::LiveJob job{id,
+                          row.batch,
+                          row.queue_id,
+                          row.owner,
+                          row.priority,
+                          row.request,
+                          {},
+                          row.retries,
+                          row.retries_used,
+                          row.attempts,
+                          row.state,
+                          row.kill_requested,
+                          row.kill_grace,
+                          row.rank,
+                          row.expedited};
     for (const JobId after : row.after) {
       const auto found = jobs_.find(after);
       // What is not there any more had succeeded.
@@ -378,7 +416,7 @@ std::vector<BatchRow> MemoryStore::batches() const {
 std::vector<QueueRow> MemoryStore::queues() const {
   std::vector<QueueRow> rows;
   for (const auto& [id, spec] : queues_) {
-    rows.push_back({id, spec});
+    rows.push_back({id, spec, paused_queues_.contains(id)});
   }
   return rows;
 }

@@ -72,6 +72,7 @@ class MemoryStore final : public Store {
   void apply(const change::JobPut& put);
   void apply(const change::JobsRemove& remove);
   void apply(const change::JobUpdate& update);
+  void apply(const change::JobSet& set);
   void apply(const change::AttemptPut& put);
   void apply(const change::AttemptEnd& end);
   void apply(const change::ClientKey& key);
@@ -88,6 +89,7 @@ class MemoryStore final : public Store {
   std::map<JobId, std::vector<AttemptId>> attempts_of_;
   std::map<BatchId, BatchRow> batches_;
   std::map<QueueId, QueueSpec> queues_;
+  std::set<QueueId> paused_queues_;
   std::map<std::string, std::uint64_t> resources_;
   std::map<std::pair<std::uint32_t, std::string>, change::ClientKey> keys_;
   std::vector<HistoryRow> history_;

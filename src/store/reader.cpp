@@ -24,7 +24,8 @@ Status StoreReader::prepare_statements() {
       {&job_,
        "SELECT j.name, j.state, j.queue, coalesce(q.name,''), j.priority, j.batch, j.owner,"
        " j.request, j.dependencies, j.submitted, j.started, j.ended, j.attempts, j.retries,"
-       " j.retries_used, j.exit_code, j.failure, j.message, j.kill_requested, coalesce(p.log,'')"
+       " j.retries_used, j.exit_code, j.failure, j.message, j.kill_requested, coalesce(p.log,''),"
+       " j.rank, j.expedited"
        " FROM jobs j LEFT JOIN queues q ON q.id=j.queue LEFT JOIN payloads p ON p.id=j.id"
        " WHERE j.id=?1"},
       {&head_, "SELECT data FROM payloads WHERE id=?1"},
@@ -70,8 +71,11 @@ Result<std::optional<JobRow>> StoreReader::read_job(JobId id) {
   row.exit_code = job_.maybe<std::int32_t>(15);
   TRY_ASSIGN(row.failure, checked_failure(job_.maybe<std::int64_t>(16)));
   row.message = job_.text(17);
-  row.kill_requested = job_.get<bool>(18);
+  row.kill_requested = job_.integer(18) != 0;
+  row.kill_grace = stored_kill_grace(job_.integer(18));
   row.log = job_.text(19);
+  row.rank = job_.integer(20);
+  row.expedited = job_.get<bool>(21);
   job_.reset();
   if (has_dependencies) {
     after_.bind(id);
@@ -213,14 +217,16 @@ Result<std::vector<BatchRow>> StoreReader::batches(BatchId after, std::size_t li
 }
 
 Result<std::vector<QueueRow>> StoreReader::queues() {
-  TRY_ASSIGN(Stmt stmt, db_.prepare("SELECT id, name, running_max FROM queues ORDER BY id"));
+  TRY_ASSIGN(Stmt stmt,
+             db_.prepare("SELECT id, name, running_max, paused FROM queues ORDER BY id"));
   std::vector<QueueRow> rows;
   while (true) {
     TRY_ASSIGN(const bool more, stmt.step());
     if (!more) {
       return rows;
     }
-    rows.push_back({stmt.get<QueueId>(0), QueueSpec{stmt.text(1), stmt.get<std::uint32_t>(2)}});
+    rows.push_back({stmt.get<QueueId>(0), QueueSpec{stmt.text(1), stmt.get<std::uint32_t>(2)},
+                    stmt.get<bool>(3)});
   }
 }
 

@@ -39,6 +39,9 @@ struct JobRow {
   std::optional<FailureClass> failure;
   std::string message;
   bool kill_requested = false;
+  std::optional<Millis> kill_grace;  ///< none: the job's own
+  std::int64_t rank = 0;             ///< 0: by submission
+  bool expedited = false;
   std::string log;  ///< the path the user named; empty: berth names one
   AttemptId last_attempt;
   std::vector<std::string> gpus;  ///< of the last attempt
@@ -46,6 +49,14 @@ struct JobRow {
 
   friend bool operator==(const JobRow&, const JobRow&) = default;
 };
+
+/// The column `kill_requested`: 0 no, 1 with the job's own grace, else 2 and the grace in ms.
+[[nodiscard]] constexpr std::int64_t stored_kill(bool requested, std::optional<Millis> grace) {
+  return !requested ? 0 : grace ? 2 + grace->count() : 1;
+}
+[[nodiscard]] constexpr std::optional<Millis> stored_kill_grace(std::int64_t column) {
+  return column < 2 ? std::nullopt : std::optional(Millis(column - 2));
+}
 
 struct AttemptRow {
   AttemptId id;
@@ -116,6 +127,7 @@ struct Trim {
 struct QueueRow {
   QueueId id;
   QueueSpec spec;
+  bool paused = false;
 
   friend bool operator==(const QueueRow&, const QueueRow&) = default;
 };

@@ -57,8 +57,8 @@ Status TransactionWriter::prepare_statements() {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&put_queue_,
-       "INSERT INTO queues(id,name,running_max) VALUES(?1,?2,?3) ON CONFLICT(id) DO UPDATE SET "
-       "name=?2, running_max=?3"},
+       "INSERT INTO queues(id,name,running_max,paused) VALUES(?1,?2,?3,?4) ON CONFLICT(id) DO "
+       "UPDATE SET name=?2, running_max=?3, paused=?4"},
       {&put_resource_, "INSERT INTO resources VALUES(?1,?2) ON CONFLICT DO UPDATE SET total=?2"},
       {&put_batch_,
        "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(id) DO UPDATE SET name=?2,"
@@ -73,6 +73,13 @@ Status TransactionWriter::prepare_statements() {
        "UPDATE jobs SET state=?2, attempts=?3, retries_used=?4, kill_requested=?5,"
        " started=coalesce(?6,started), ended=?7, exit_code=?8, failure=?9, message=?10"
        " WHERE id=?1"},
+      {&set_job_,
+       "UPDATE jobs SET name=coalesce(?2,name), queue=coalesce(?3,queue),"
+       " priority=coalesce(?4,priority), rank=coalesce(?5,rank),"
+       " expedited=coalesce(?6,expedited), request=coalesce(?7,request),"
+       " retries=coalesce(?8,retries) WHERE id=?1 RETURNING id"},
+      {&find_payload_, "SELECT data FROM payloads WHERE id=?1"},
+      {&set_payload_, "UPDATE payloads SET data=?2 WHERE id=?1"},
       {&put_attempt_,
        "INSERT INTO attempts(id,job,number,boot,gpu_memory,started,gpus)"
        " VALUES(?1,?2,?3,?4,?5,?6,?7)"},
@@ -177,7 +184,7 @@ void TransactionWriter::forget_transaction() {
 
 Status TransactionWriter::apply(const change::QueuePut& put) {
   grow(Counter::last_queue, put.id.value);
-  return put_queue_.run(put.id, put.spec.name, put.spec.limit);
+  return put_queue_.run(put.id, put.spec.name, put.spec.limit, put.paused);
 }
 
 Status TransactionWriter::apply(const change::ResourcePut& put) {
@@ -207,6 +214,14 @@ Status TransactionWriter::apply(const change::JobPut& put) {
     TRY(put_dependency_.run(put.id, after));
   }
   return {};
+}
+
+Status TransactionWriter::apply(const change::BatchRemove& remove) {
+  for (std::uint64_t state = 0; state < 8; ++state) {
+    deltas_.erase(remove.id.value * 8 + state);
+  }
+  TRY(remove_batch_counters_.run(remove.id));
+  return drop_batch_.run(remove.id);
 }
 
 Status TransactionWriter::apply(const change::JobsRemove& remove) {
@@ -251,14 +266,6 @@ Status TransactionWriter::remove_empty_batches() {
   return {};
 }
 
-Status TransactionWriter::apply(const change::BatchRemove& remove) {
-  for (std::uint64_t state = 0; state < 8; ++state) {
-    deltas_.erase(remove.id.value * 8 + state);
-  }
-  TRY(remove_batch_counters_.run(remove.id));
-  return drop_batch_.run(remove.id);
-}
-
 Status TransactionWriter::apply(const change::JobUpdate& update) {
   job_state_.bind(update.id);
   TRY_ASSIGN(const bool known, job_state_.step());
@@ -281,8 +288,40 @@ Status TransactionWriter::apply(const change::JobUpdate& update) {
     ended = update.wall;
   }
   return update_job_.run(update.id, update.state, update.attempts, update.retries_used,
-                         update.kill_requested, started, ended, update.exit_code, update.failure,
-                         std::string_view(update.message));
+                         stored_kill(update.kill_requested, update.kill_grace), started, ended,
+                         update.exit_code, update.failure, std::string_view(update.message));
+}
+
+Status TransactionWriter::apply(const change::JobSet& set) {
+  std::optional<Blob> request;
+  if (set.request) {
+    buffer_.clear();
+    encode_request(*set.request, buffer_);
+    request = Blob{buffer_};
+  }
+  set_job_.bind(set.id, set.name, set.queue, set.priority, set.rank, set.expedited, request,
+                set.retries);
+  TRY_ASSIGN(const bool known, set_job_.step());
+  set_job_.reset();
+  if (!known) {
+    return fail(ErrorCode::corrupt, fmt::format("job {} is not in the store", set.id.value));
+  }
+  if (!set.time_limit && !set.grace) {
+    return {};
+  }
+  find_payload_.bind(set.id);
+  TRY_ASSIGN(const bool found, find_payload_.step());
+  if (!found) {
+    return fail(ErrorCode::corrupt,
+                fmt::format("the store has no payload for job {}", set.id.value));
+  }
+  TRY_ASSIGN(Payload payload, decode_payload(find_payload_.bytes(0)));
+  find_payload_.reset();
+  payload.time_limit = set.time_limit.value_or(payload.time_limit);
+  payload.grace = set.grace.value_or(payload.grace);
+  buffer_.clear();
+  encode_payload(payload, buffer_);
+  return set_payload_.run(set.id, Blob{buffer_});
 }
 
 Status TransactionWriter::apply(const change::AttemptPut& put) {

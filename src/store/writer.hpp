@@ -43,6 +43,7 @@ class TransactionWriter {
   [[nodiscard]] Status apply(const change::JobPut& put);
   [[nodiscard]] Status apply(const change::JobsRemove& remove);
   [[nodiscard]] Status apply(const change::JobUpdate& update);
+  [[nodiscard]] Status apply(const change::JobSet& set);
   [[nodiscard]] Status apply(const change::AttemptPut& put);
   [[nodiscard]] Status apply(const change::AttemptEnd& end);
   [[nodiscard]] Status apply(const change::ClientKey& key);
@@ -63,6 +64,7 @@ class TransactionWriter {
   std::string boot_id_;
   Stmt begin_, commit_;
   Stmt put_queue_, put_resource_, put_batch_, put_job_, put_payload_, put_dependency_;
+  Stmt set_job_, find_payload_, set_payload_;
   Stmt job_state_, update_job_, put_attempt_, end_attempt_, put_key_, put_history_;
   Stmt find_environment_, put_environment_, find_boot_, put_boot_;
   Stmt add_counter_, raise_counter_;

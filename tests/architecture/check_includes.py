@@ -32,7 +32,7 @@ ALLOWED = {
     "store": ["core", "base", "engine"],
     "simgpu": [],
     "api": ["core", "base"],
-    "daemon": ["api", "core", "base", "engine", "gpu", "proc", "store"],
+    "daemon": ["api", "core", "base", "engine", "gpu", "jobspec", "proc", "store"],
     "cli": ["api", "jobspec", "core", "base"],
     "sim": ["core", "base", "engine"],
 }

@@ -20,7 +20,9 @@ JOB_FIELDS = (
 GPU_FIELDS = (
     "index uuid name node memory_total memory_used memory_free utilization processes state"
 ).split()
-COMMANDS = "add run ls show log why wait kill gpus status stop doctor completion".split()
+COMMANDS = (
+    "add run ls show log why wait kill pause resume start move set gpus status stop doctor completion"
+).split()
 ESCAPE = "\x1b"
 
 

@@ -334,6 +334,14 @@ def test_watch_ends_with_ctrl_c_and_waits_for_a_daemon_that_went(berth, terminal
     assert not (berth.dir / "sock").exists(), "watching starts no daemon"
 
 
+def test_a_watch_that_is_ended_gives_the_screen_back(berth, terminal):
+    watch = terminal(berth, "status", "--watch")
+    watch.expect("q ends")
+    os.kill(watch.pid, signal.SIGTERM)
+    assert f"{ESCAPE}[?1049l" in watch.finish()
+    assert watch.code == 128 + signal.SIGTERM
+
+
 def test_watch_is_refused_where_there_is_no_terminal(berth):
     done = berth.cli("ls", "--watch")
     assert done.returncode == 1 and "draws on a terminal" in done.stderr and done.stdout == ""
@@ -577,5 +585,6 @@ def test_help_groups_the_commands_and_each_has_an_example(make_instance):
     for command in commands_of(text):
         told = help_of(berth, command)
         assert f"  berth {command}" in told.split("Examples:\n")[1], command
+        assert max(map(len, told.splitlines())) <= 80, command
     done = berth.cli("lss")
     assert done.returncode == 2 and "there is no command 'lss'; did you mean 'ls'?" in done.stderr

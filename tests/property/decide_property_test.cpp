@@ -58,7 +58,7 @@ std::vector<const Job*> ready_jobs_in_order(const State& state) {
       jobs.push_back(&job);
     }
   }
-  std::ranges::sort(jobs, {}, [](const Job* job) { return job->order(); });
+  std::ranges::sort(jobs, {}, [&state](const Job* job) { return state.order(*job); });
   return jobs;
 }
 
@@ -74,15 +74,17 @@ std::vector<Placement> decide_by_walking(const State& state, Now now) {
   std::set<QueueId> visited;
   for (const Job* job : ready_jobs_in_order(state)) {
     const Queue& queue = state.queues.at(job->queue);
-    const bool first_of_queue = visited.insert(job->queue).second;
+    const bool first_of_queue = job->expedited || visited.insert(job->queue).second;
     const auto batch = state.batches.find(job->batch);
     const std::uint32_t batch_limit =
         batch == state.batches.end() ? 0 : batch->second.max_concurrent;
     if ((state.rules.max_concurrent != 0 &&
          state.running + start.size() >= state.rules.max_concurrent) ||
-        (queue.limit != 0 && queue.running + in_queue[job->queue] >= queue.limit) ||
-        (queue.limit == 1 && !first_of_queue) ||
-        (batch_limit != 0 && batch->second.running + in_batch[job->batch] >= batch_limit)) {
+        (!job->expedited &&
+         (queue.paused ||
+          (queue.limit != 0 && queue.running + in_queue[job->queue] >= queue.limit) ||
+          (queue.limit == 1 && !first_of_queue) ||
+          (batch_limit != 0 && batch->second.running + in_batch[job->batch] >= batch_limit)))) {
       continue;
     }
     if (const auto gpus = room.place(state.request(*job))) {
@@ -122,12 +124,26 @@ RC_GTEST_PROP(DecideProps, serial_queues_start_their_first_job, ()) {
   const auto check = [&player](const Decision& decision) {
     for (const Placement& placement : decision.start) {
       const Job& job = *player.state.job(placement.job);
-      if (player.state.queues.at(job.queue).limit != 1) {
+      if (player.state.queues.at(job.queue).limit != 1 || job.expedited) {
         continue;
       }
       for (const Job* other : ready_jobs_in_order(player.state)) {
-        RC_ASSERT((other->queue != job.queue || !(other->order() < job.order())));
+        RC_ASSERT((other->queue != job.queue || other->expedited ||
+                   !(player.state.order(*other) < player.state.order(job))));
       }
+    }
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, nothing_held_starts_and_a_paused_queue_starts_only_what_was_asked_for,
+              ()) {
+  Player player(Limits::changing);
+  const auto check = [&player](const Decision& decision) {
+    for (const Placement& placement : decision.start) {
+      const Job& job = *player.state.job(placement.job);
+      RC_ASSERT(job.state == JobState::queued);
+      RC_ASSERT((job.expedited || !player.state.queues.at(job.queue).paused));
     }
   };
   play(player, any_history(), check, kNothing);
@@ -167,7 +183,7 @@ RC_GTEST_PROP(DecideProps, every_waiting_job_has_a_reason_and_none_is_due, ()) {
   play(player, any_history(), kNothing, [&player] {
     for (const auto& [id, job] : player.state.jobs) {
       const auto reasons = explain(player.state, job, player.now);
-      RC_ASSERT(reasons.empty() == (job.state != JobState::queued));
+      RC_ASSERT(reasons.empty() == !job.waits());
       for (const Reason& reason : reasons) {
         RC_ASSERT(reason.kind != Reason::Kind::due);
         RC_ASSERT(!reason.text.empty());
@@ -219,7 +235,7 @@ RC_GTEST_PROP(DecideProps, the_only_free_card_goes_to_the_first_job_that_fits_it
   };
   std::optional<OrderKey> expected;
   for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
-    const OrderKey key{submit.jobs[i].priority, JobId{i + 1}};
+    const OrderKey key{true, submit.jobs[i].priority, usual_rank(JobId{i + 1}), JobId{i + 1}};
     if (fits(submit.jobs[i]) && (!expected || key < *expected)) {
       expected = key;
     }

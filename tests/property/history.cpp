@@ -18,7 +18,7 @@ Bytes total_of(std::uint32_t card) {
 std::vector<JobId> live_jobs(const State& state, bool only_running) {
   std::vector<JobId> ids;
   for (const auto& [id, job] : state.jobs) {
-    if (!only_running || job.state == JobState::running) {
+    if (!only_running || job.attempt) {
       ids.push_back(id);
     }
   }
@@ -92,6 +92,8 @@ void Player::play(const Op& op) {
     end_one(op);
   } else if (op.what == 9) {
     kill(op);
+  } else if (op.what >= 16) {
+    control(op);
   } else if (op.what < 13) {
     sample(op);
   } else if (op.what == 13) {
@@ -155,6 +157,56 @@ void Player::kill(const Op& op) {
   const auto alive = live_jobs(state, false);
   if (!alive.empty()) {
     send(event::Kill{{alive[op.a % alive.size()], alive[op.b % alive.size()]}, 0, {}});
+  }
+}
+
+void Player::control(const Op& op) {
+  static const std::vector<std::string> kQueues = {"default", "serial", "pair", "new"};
+  const auto alive = live_jobs(state, false);
+  if (alive.empty()) {
+    return;
+  }
+  std::vector<JobId> jobs{alive[op.a % alive.size()], alive[op.b % alive.size()],
+                          JobId{state.last_job.value + 7}};
+  std::ranges::sort(jobs);
+  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
+  switch (op.what + op.c % 2 * 6) {
+    case 16:
+      send(event::Pause{jobs});
+      break;
+    case 17:
+    case 22:
+      send(event::Resume{jobs});
+      break;
+    case 18:
+      send(event::Expedite{jobs});
+      break;
+    case 19:
+      send(event::PauseQueue{kQueues[op.a % 4], op.b % 3 == 0});
+      break;
+    case 20: {
+      event::JobPatch patch;
+      patch.gpus = GpuCount{op.b % 3, op.b % 3};
+      patch.retries = op.a % 3;
+      patch.queue = kQueues[op.b % 4];
+      send(event::SetJobs{jobs, patch});
+      break;
+    }
+    case 21:
+      if (limits_ == Limits::changing) {
+        send(event::SetRules{{{"max_concurrent", fmt::format("{}", op.b % 5)},
+                              {"queue.pair.limit", fmt::format("{}", op.a % 4)}}});
+      }
+      break;
+    default: {
+      event::Move move;
+      move.jobs = jobs;
+      move.to = static_cast<event::Move::To>(op.a % 5);
+      move.before = alive[op.b / 3 % alive.size()];
+      move.queue = kQueues[op.b % 4];
+      move.priority = static_cast<std::int32_t>(op.b % 3);
+      send(std::move(move));
+    }
   }
 }
 

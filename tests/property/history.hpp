@@ -49,6 +49,7 @@ class Player {
   void submit(const Op& op);
   void end_one(const Op& op);
   void kill(const Op& op);
+  void control(const Op& op);
   void sample(const Op& op);
   void disturb(const Op& op);
 
@@ -63,7 +64,7 @@ struct rc::Arbitrary<berth::testing::Op> {
   static Gen<berth::testing::Op> arbitrary() {
     using berth::testing::Op;
     return gen::build<Op>(
-        gen::set(&Op::what, gen::inRange(0U, 16U)), gen::set(&Op::a, gen::inRange(0U, 1000U)),
+        gen::set(&Op::what, gen::inRange(0U, 22U)), gen::set(&Op::a, gen::inRange(0U, 1000U)),
         gen::set(&Op::b, gen::inRange(0U, 1000U)), gen::set(&Op::c, gen::inRange(0U, 1000U)));
   }
 };

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <thread>
 
+#include "api/control.hpp"
 #include "api/http.hpp"
 #include "api/routes.hpp"
 #include "api/socket.hpp"
@@ -110,6 +111,23 @@ class FakeDaemon {
         break;
       case RouteId::kill:
         response.body = encode(KillAnswer{{1}, {2}, {}, {77}});
+        break;
+      case RouteId::pause:
+      case RouteId::resume:
+      case RouteId::start:
+      case RouteId::move:
+      case RouteId::set_jobs: {
+        ControlAnswer answer;
+        answer.moved = {1, 2};
+        answer.unchanged = {3};
+        answer.refused = {{"runs already", {4, 5}}};
+        response.body = encode(answer);
+        break;
+      }
+      case RouteId::rules:
+      case RouteId::set_rules:
+        response.body = encode(RulesView{
+            {{"log_limit", "2GiB", "1GiB", "this run", "SIZE", "of a log"}}, {"a problem"}});
         break;
       case RouteId::wait:
         response.body = encode(WaitAnswer{true, jobs});
@@ -220,6 +238,18 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
       {{"--watch", "ls"}, "berth ls --watch"},
       {{"log", "-f", "--json"}, "leave out --follow"},
       {{"completion", "tcsh"}, "'tcsh' is not bash, zsh or fish"},
+      {{"pause"}, "give ids, as 3,5-9, or all, or --queue NAME"},
+      {{"resume", "3", "--queue", "car"}, "--queue NAME"},
+      {{"start"}, "IDS"},
+      {{"move", "3"}, "give one of --first, --last, --before ID, --queue NAME, --priority N"},
+      {{"move", "3", "--first", "--priority", "2"}, "give one of"},
+      {{"move", "3", "--before", "5-9"}, "give one id"},
+      {{"set", "3"}, "give KEY=VALUE after the ids"},
+      {{"set", "3", "colour=red"}, "'colour' of a job cannot be changed; these can: name,"},
+      {{"set", "3", "time=soon"}, "time: "},
+      {{"set", "a=1", "b"}, "'b' is not of the form KEY=VALUE"},
+      {{"set", "max_concurrent", "--save"}, "--save needs KEY=VALUE"},
+      {{"set", "3", "name=x", "--save"}, "--save is for rules"},
   };
   for (const auto& [words, message] : cases) {
     const Ran ran = berth(words);
@@ -235,8 +265,9 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
 }
 
 TEST(CliTest, EveryCommandHasHelpWithExamples) {
-  for (const auto* name : {"add", "run", "ls", "show", "log", "wait", "kill", "gpus", "status",
-                           "why", "stop", "doctor", "completion"}) {
+  for (const auto* name :
+       {"add", "run", "ls", "show", "log", "wait", "kill", "gpus", "status", "why", "stop",
+        "doctor", "completion", "pause", "resume", "start", "move", "set"}) {
     const Ran ran = berth({name, "--help"});
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.out, HasSubstr("Examples:\n  berth " + std::string(name))) << name;
@@ -390,6 +421,37 @@ TEST(CliTest, KillTellsWhatBecameOfEachId) {
   EXPECT_EQ(request->grace, Millis(5'000));
   (void)berth({"kill", "all"});
   EXPECT_TRUE(decode_kill(daemon.seen.at(1).body)->all);
+}
+
+TEST(CliTest, MoveTellsWhatBecameOfEachId) {
+  FakeDaemon daemon;
+  const Ran ran = berth({"move", "1-5", "--before", "9"});
+  EXPECT_EQ(ran.code, 1) << "some were refused";
+  EXPECT_EQ(ran.out, "moved: 1-2\nstand there already: 3\n");
+  EXPECT_THAT(ran.err, HasSubstr("jobs 4-5: runs already"));
+  const auto request = decode_move_request(daemon.seen.at(0).body);
+  EXPECT_EQ(request->to, event::Move::To::before);
+  EXPECT_EQ(request->before, 9U);
+  (void)berth({"pause", "--queue", "car"});
+  EXPECT_EQ(decode_control_request(daemon.seen.at(1).body)->queue, "car");
+  (void)berth({"resume", "all"});
+  EXPECT_TRUE(decode_control_request(daemon.seen.at(2).body)->jobs.all);
+  EXPECT_EQ(daemon.seen.at(2).path, "/api/jobs/resume");
+}
+
+TEST(CliTest, SetShowsAndChangesRules) {
+  FakeDaemon daemon;
+  EXPECT_EQ(berth({"set", "log_limit"}).out, "2GiB\n");
+  const Ran all = berth({"set"});
+  EXPECT_THAT(all.out, HasSubstr("this run"));
+  EXPECT_THAT(all.err, HasSubstr("a problem"));
+  EXPECT_EQ(berth({"set", "max_concurent"}).code, 1);
+  EXPECT_EQ(berth({"set", "log_limit=2GiB"}).out,
+            "log_limit = 2GiB (for this run; --save keeps it)\n");
+  EXPECT_FALSE(decode_set_rules_request(daemon.seen.back().body)->save);
+  EXPECT_EQ(berth({"set", "log_limit=2GiB", "--save"}).out,
+            "log_limit = 2GiB (saved in berth.yaml)\n");
+  EXPECT_TRUE(decode_set_rules_request(daemon.seen.back().body)->save);
 }
 
 TEST(CliTest, LogIsReadFromItsFile) {

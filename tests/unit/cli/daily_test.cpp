@@ -161,11 +161,10 @@ TEST(DailyTest, JobsOfAFileThatChooseTheirOwnGpusAreNamed) {
                          "  - {name: good, run: 'true'}\n";
   const Ran many = berth({"run", "--detach", file});
   EXPECT_EQ(many.code, 0) << many.err;
-  EXPECT_THAT(many.err, HasSubstr("jobs 'own-1', 'own-2', 'own-3', 'own-4', 'own-5' and 2 more set "
-                                  "CUDA_VISIBLE_DEVICES themselves"));
+  EXPECT_THAT(many.err, HasSubstr("jobs.yaml:3:64: this sets CUDA_VISIBLE_DEVICES itself"));
   std::ofstream(file) << "version: 1\njobs: [{name: one, run: 'CUDA_VISIBLE_DEVICES=1 true'}]\n";
   EXPECT_THAT(berth({"run", "--detach", file}).err,
-              HasSubstr("job 'one' sets CUDA_VISIBLE_DEVICES itself"));
+              HasSubstr("jobs.yaml:2:25: this sets CUDA_VISIBLE_DEVICES itself"));
 }
 
 TEST(DailyTest, CompletionOffersWhatTheDaemonKnows) {

@@ -57,11 +57,12 @@ std::string broken_counter(const State& state) {
     if (waits != job.waiting_for) {
       return fmt::format("job {} waits for {}, pending has {}", id.value, job.waiting_for, waits);
     }
-    if ((job.state == JobState::running) != static_cast<bool>(job.attempt)) {
+    if (job.state != JobState::paused &&
+        (job.state == JobState::running) != static_cast<bool>(job.attempt)) {
       return fmt::format("job {} is {} with attempt {}", id.value, to_string(job.state),
                          job.attempt.value);
     }
-    if (job.state != JobState::running) {
+    if (!job.attempt) {
       continue;
     }
     if (!state.attempts.contains(job.attempt) || state.attempts.at(job.attempt).job != id) {
@@ -112,18 +113,24 @@ std::string broken_index(const State& state) {
     if (job.state != JobState::queued || job.waiting_for != 0) {
       continue;
     }
-    const auto keep_least = [&job](OrderKey& least) { least = std::min(least, job.order()); };
-    keep_least(first_of_lane.try_emplace({state.lane(job), job.shape}, job.order()).first->second);
-    if (const BatchId batch = state.lane(job).batch; !batch || !state.batches.at(batch).open) {
-      keep_least(first_of_queue.try_emplace(job.queue, job.order()).first->second);
+    const OrderKey order = state.order(job);
+    const auto keep_least = [&order](OrderKey& least) { least = std::min(least, order); };
+    keep_least(first_of_lane.try_emplace({state.lane(job), job.shape}, order).first->second);
+    const BatchId batch = state.lane(job).batch;
+    if (!job.expedited && (!batch || !state.batches.at(batch).open)) {
+      keep_least(first_of_queue.try_emplace(job.queue, order).first->second);
     }
   }
   std::map<ShapeId, ReadyIndex::Heads> expected;
   for (const auto& [where, key] : first_of_lane) {
     const auto& [lane, shape] = where;
+    if (!key.ordinary) {
+      expected[shape].insert({key, lane});
+      continue;
+    }
     const Queue& queue = state.queues.at(lane.queue);
     const Batch* batch = lane.batch ? &state.batches.at(lane.batch) : nullptr;
-    const bool open = queue.has_room() && (batch == nullptr || (batch->has_room() && !batch->open));
+    const bool open = queue.open() && (batch == nullptr || (batch->has_room() && !batch->open));
     if (open && (queue.limit != 1 || first_of_queue.at(lane.queue) == key)) {
       expected[shape].insert({key, lane});
     }
@@ -132,6 +139,17 @@ std::string broken_index(const State& state) {
              ? std::string{}
              : fmt::format("the index exposes {}, should be {}",
                            describe_heads(state.ready.heads()), describe_heads(expected));
+}
+
+std::string broken_rank(const State& state) {
+  std::multiset<std::int64_t> ranks;
+  for (const auto& [id, rank] : state.ranks) {
+    if (!state.jobs.contains(id) || rank == 0) {
+      return fmt::format("job {} has the rank {}", id.value, rank);
+    }
+    ranks.insert(rank);
+  }
+  return ranks == state.ranks_in_order ? std::string{} : "ranks and their order do not match";
 }
 
 std::string broken_claim(const State& state) {
@@ -170,13 +188,22 @@ std::string broken_limit(const State& state) {
   if (state.rules.max_concurrent != 0 && state.running > state.rules.max_concurrent) {
     return "more jobs run than max_concurrent";
   }
+  // Those that were started out of turn are on top of what a queue or batch may run.
+  std::map<QueueId, std::uint32_t> in_queue;
+  std::map<BatchId, std::uint32_t> in_batch;
+  for (const auto& [id, job] : state.jobs) {
+    if (job.attempt && job.expedited) {
+      ++in_queue[job.queue];
+      ++in_batch[job.batch];
+    }
+  }
   for (const auto& [id, queue] : state.queues) {
-    if (queue.limit != 0 && queue.running > queue.limit) {
+    if (queue.limit != 0 && queue.running > queue.limit + in_queue[id]) {
       return fmt::format("queue {} runs {} of {}", queue.name, queue.running, queue.limit);
     }
   }
   for (const auto& [id, batch] : state.batches) {
-    if (batch.max_concurrent != 0 && batch.running > batch.max_concurrent) {
+    if (batch.max_concurrent != 0 && batch.running > batch.max_concurrent + in_batch[id]) {
       return fmt::format("batch {} runs {} of {}", id.value, batch.running, batch.max_concurrent);
     }
   }
@@ -194,7 +221,8 @@ std::string broken_limit(const State& state) {
 }
 
 std::string broken_invariant(const State& state) {
-  return first_of({broken_counter(state), broken_index(state), broken_claim(state)});
+  return first_of(
+      {broken_counter(state), broken_index(state), broken_rank(state), broken_claim(state)});
 }
 
 }  // namespace berth::testing

@@ -11,6 +11,7 @@ namespace berth::testing {
 void Ledger::write(const Change& change) {
   if (const auto* queue = std::get_if<change::QueuePut>(&change)) {
     queues_[queue->id] = queue->spec;
+    queue->paused ? void(paused_.insert(queue->id)) : void(paused_.erase(queue->id));
   } else if (const auto* resource = std::get_if<change::ResourcePut>(&change)) {
     resources_[resource->name] = resource->total;
   } else if (const auto* batch = std::get_if<change::BatchPut>(&change)) {
@@ -31,6 +32,16 @@ void Ledger::write(const Change& change) {
   } else if (const auto* update = std::get_if<change::JobUpdate>(&change)) {
     BERTH_ASSERT(!is_terminal(updates_.at(update->id).state));  // nobody ends twice
     updates_[update->id] = *update;
+  } else if (const auto* set = std::get_if<change::JobSet>(&change)) {
+    change::JobPut& put = jobs_.at(set->id);
+    put.spec = std::make_shared<const JobSpec>(changed(*put.spec, *set));
+    put.queue = set->queue.value_or(put.queue);
+    if (set->rank) {
+      ranks_[set->id] = *set->rank;
+    }
+    if (set->expedited) {
+      *set->expedited ? void(expedited_.insert(set->id)) : void(expedited_.erase(set->id));
+    }
   } else if (const auto* attempt = std::get_if<change::AttemptPut>(&change)) {
     BERTH_ASSERT(attempt->id > last_attempt_);  // an id is never used again
     last_attempt_ = attempt->id;
@@ -43,6 +54,7 @@ void Ledger::write(const Change& change) {
 Snapshot Ledger::snapshot() const {
   Snapshot out;
   out.queues.assign(queues_.begin(), queues_.end());
+  out.paused_queues = paused_;
   out.resources = resources_;
   std::set<BatchId> live_batches;
   std::map<JobId, JobState> failed;
@@ -74,6 +86,11 @@ Snapshot Ledger::snapshot() const {
     live.attempts = now.attempts;
     live.state = now.state;
     live.kill_requested = now.kill_requested;
+    live.kill_grace = now.kill_grace;
+    if (const auto rank = ranks_.find(id); rank != ranks_.end()) {
+      live.rank = rank->second;
+    }
+    live.expedited = expedited_.contains(id);
     for (const JobId dependency : put.after) {
       if (const JobState as = updates_.at(dependency).state; as != JobState::succeeded) {
         live.after.push_back(dependency);

@@ -2,6 +2,7 @@
 // The smallest thing that remembers what a store must: folds changes, gives back a Snapshot.
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "core/change.hpp"
@@ -17,10 +18,13 @@ class Ledger {
 
  private:
   std::map<QueueId, QueueSpec> queues_;
+  std::set<QueueId> paused_;
   std::map<std::string, std::uint64_t> resources_;
   std::map<BatchId, change::BatchPut> batches_;
   std::map<JobId, change::JobPut> jobs_;
   std::map<JobId, change::JobUpdate> updates_;
+  std::map<JobId, std::int64_t> ranks_;
+  std::set<JobId> expedited_;
   std::map<AttemptId, change::AttemptPut> open_;
   AttemptId last_attempt_;
   JobId last_job_;

@@ -24,7 +24,7 @@ LaneKey lane(std::uint64_t queue, std::uint64_t batch = 0) {
   return {QueueId{queue}, BatchId{batch}};
 }
 OrderKey job(std::uint64_t id, std::int32_t priority = 5) {
-  return {priority, JobId{id}};
+  return {true, priority, usual_rank(JobId{id}), JobId{id}};
 }
 
 /// Exposed jobs, shape by shape: "1:4,7 2:5".
@@ -126,6 +126,35 @@ TEST(ReadyIndex, KnowsTheLanesOfABatchWhileTheyHaveJobs) {
   EXPECT_EQ(index.lanes_of(BatchId{7}), std::vector{lane(2, 7)});
   index.remove(lane(2, 7), kSmall, job(2));
   EXPECT_TRUE(index.lanes_of(BatchId{7}).empty());
+}
+
+TEST(ReadyIndex, RankGoesBeforeSubmission) {
+  ReadyIndex index;
+  const OrderKey moved{true, 5, usual_rank(JobId{2}) - 1, JobId{9}};
+  index.add(lane(1), Gate::open, kSmall, job(1));
+  index.add(lane(1), Gate::open, kSmall, job(2));
+  index.add(lane(1, 7), Gate::open, kLarge, moved);
+  EXPECT_EQ(index.before(QueueId{1}, job(2))->job, JobId{9});
+  EXPECT_EQ(index.before(QueueId{1}, job(1)), nullptr);
+  EXPECT_EQ(index.first(QueueId{1})->job, JobId{1});
+  EXPECT_EQ(index.last(QueueId{1})->job, JobId{2});
+  EXPECT_EQ(index.last(QueueId{2}), nullptr);
+  index.set_serial(QueueId{1}, true);
+  index.remove(lane(1), kSmall, job(1));
+  EXPECT_EQ(exposed(index), "2:9");
+}
+
+TEST(ReadyIndex, TheExpressLaneComesFirstAndBelongsToNoQueue) {
+  ReadyIndex index;
+  const OrderKey express{false, 9, usual_rank(JobId{4}), JobId{4}};
+  index.set_serial(QueueId{1}, true);
+  index.add(lane(1), Gate::open, kSmall, job(1, 0));
+  index.add(lane(0), Gate::open, kSmall, express);
+  EXPECT_EQ(exposed(index), "1:4,1");
+  index.set_gate(lane(1), Gate::closed);
+  EXPECT_EQ(exposed(index), "1:4");
+  EXPECT_EQ(index.first(QueueId{1})->job, JobId{1});
+  EXPECT_EQ(index.lanes_of(QueueId{1}), std::vector{lane(1)});
 }
 
 /// What the index promises, computed by looking at everything every time.

@@ -169,7 +169,7 @@ std::string World::why(std::uint64_t job) const {
 std::string World::waits() const {
   std::vector<std::string> out;
   for (const Job* job : by_id(state)) {
-    if (job->state == JobState::queued) {
+    if (job->waits()) {
       out.push_back(fmt::format("{}:{}", job->id.value, why(job->id.value)));
     }
   }
@@ -198,6 +198,8 @@ std::string World::effects() const {
   struct Name {
     std::string operator()(const effect::Start&) const { return "start"; }
     std::string operator()(const effect::Kill&) const { return "kill"; }
+    std::string operator()(const effect::Pause&) const { return "pause"; }
+    std::string operator()(const effect::Resume&) const { return "resume"; }
     std::string operator()(const effect::Forget&) const { return "forget"; }
     std::string operator()(const effect::Sample&) const { return "sample"; }
     std::string operator()(const effect::Continue&) const { return "continue"; }

@@ -346,15 +346,27 @@ TEST_F(EngineTest, AReplyMayReadWhatItsOwnSubmissionLedTo) {
   EXPECT_EQ(seen, 2U);
 }
 
-TEST_F(EngineTest, KillsAreResumedAfterARestart) {
+TEST_F(EngineTest, OrdersAreRepeatedAfterARestart) {
+  engine.handle(a_submission(a_cpu_job()));
   engine.handle(a_submission(a_cpu_job()));
   engine.handle(a_submission(a_cpu_job()));
   engine.handle(event::Kill{{JobId{2}}, 0, {}});
+  engine.handle(event::Pause{{JobId{3}}});
   run_to_rest();
   Engine restarted{engine.state(), store, effects, clock};
   take_trace();
-  restarted.resume_kills();
-  EXPECT_THAT(trace, ElementsAre("kill 2"));
+  restarted.repeat_orders();
+  EXPECT_THAT(trace, ElementsAre("resume 1", "kill 2", "pause 3"));
+}
+
+TEST_F(EngineTest, AJobIsPausedOnceThatIsDurable) {
+  engine.handle(a_submission(a_cpu_job()));
+  run_to_rest();
+  take_trace();
+  engine.handle(event::Pause{{JobId{1}}});
+  EXPECT_THAT(take_trace(), ElementsAre("commit"));
+  store.finish();
+  EXPECT_THAT(take_trace(), ElementsAre("durable", "pause 1"));
 }
 
 TEST_F(EngineTest, ADecisionFollowsEveryEvent) {

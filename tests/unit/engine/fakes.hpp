@@ -35,6 +35,12 @@ class FakeEffects : public EffectSink {
       std::string operator()(const effect::Kill& e) const {
         return fmt::format("kill {}", e.attempt.value);
       }
+      std::string operator()(const effect::Pause& e) const {
+        return fmt::format("pause {}", e.attempt.value);
+      }
+      std::string operator()(const effect::Resume& e) const {
+        return fmt::format("resume {}", e.attempt.value);
+      }
       std::string operator()(const effect::Forget& e) const {
         return fmt::format("forget {}", e.attempt.value);
       }

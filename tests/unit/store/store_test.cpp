@@ -141,6 +141,62 @@ TEST_F(StoreTest, OnlyUnfinishedWorkIsLoadedAndOnlyDependenciesNotYetSucceeded) 
   EXPECT_EQ(snapshot.jobs[2].after, (std::vector<JobId>{{2}, {3}}));
 }
 
+TEST_F(StoreTest, WhatSomebodyChangedIsThereAfterARestart) {
+  change::JobSet moved;
+  moved.id = {1};
+  moved.queue = QueueId{2};
+  moved.priority = 2;
+  moved.rank = -7;
+  moved.expedited = true;
+  change::JobSet asked;
+  asked.id = {2};
+  asked.name = "renamed";
+  asked.request = Request{};
+  asked.request->cpus = 3;
+  asked.retries = 4;
+  asked.time_limit = Millis(5'000);
+  asked.grace = Millis(7);
+  auto killed = job_update(3, JobState::running);
+  killed.kill_requested = true;
+  killed.kill_grace = Millis(0);
+  {
+    Driver driver(options_for(file_));
+    ASSERT_TRUE(
+        driver
+            .commit({change::QueuePut{{1}, {"a", 1}, true}, change::QueuePut{{2}, {"b", 0}, true},
+                     job_put(1), job_put(2), job_put(3), moved, asked, killed,
+                     change::QueuePut{{2}, {"b", 4}, false}})
+            .status);
+  }
+  Driver driver(options_for(file_));
+  const Snapshot snapshot = driver.store().load().value();
+  EXPECT_EQ(snapshot.paused_queues, std::set<QueueId>{QueueId{1}});
+  ASSERT_EQ(snapshot.jobs.size(), 3U);
+  EXPECT_EQ(snapshot.jobs[0].queue, QueueId{2});
+  EXPECT_EQ(snapshot.jobs[0].priority, 2);
+  EXPECT_EQ(snapshot.jobs[0].rank, -7);
+  EXPECT_TRUE(snapshot.jobs[0].expedited);
+  EXPECT_EQ(snapshot.jobs[1].request.cpus, 3U);
+  EXPECT_EQ(snapshot.jobs[1].retries, 4U);
+  EXPECT_EQ(snapshot.jobs[1].rank, 0);
+  EXPECT_TRUE(snapshot.jobs[2].kill_requested);
+  EXPECT_EQ(snapshot.jobs[2].kill_grace, Millis(0));
+  StoreReader reader = StoreReader::open(file_).value();
+  const Payload payload = reader.payload({2}).value().value();
+  EXPECT_EQ(payload.time_limit, Millis(5'000));
+  EXPECT_EQ(payload.grace, Millis(7));
+  EXPECT_EQ(payload.commands, job_put(2).spec->payload.commands);
+  EXPECT_EQ(reader.job({2}).value()->name, "renamed");
+  EXPECT_EQ(reader.job({1}).value()->queue, "b");
+}
+
+TEST_F(StoreTest, AChangeOfAJobThatIsNotThereIsRefused) {
+  Driver driver(options_for(file_));
+  change::JobSet set;
+  set.id = {5};
+  EXPECT_FALSE(driver.commit({set}).status);
+}
+
 TEST_F(StoreTest, IdsNeverGoBackwardsEvenWhenRowsAreDeleted) {
   {
     Driver driver(options_for(file_));

@@ -131,7 +131,7 @@ void Workload::settings(Changes& changes) {
   if (last_queue_ == 0 || below(4) == 0) {
     const std::uint64_t id = last_queue_ == 0 || coin() ? ++last_queue_ : 1 + below(last_queue_);
     changes.push_back(change::QueuePut{
-        {id}, {fmt::format("queue {}", id), static_cast<std::uint32_t>(below(4))}});
+        {id}, {fmt::format("queue {}", id), static_cast<std::uint32_t>(below(4))}, coin()});
   } else {
     changes.push_back(change::ResourcePut{fmt::format("licence {}", below(3)), below(100)});
   }
@@ -234,6 +234,9 @@ void Workload::end(Changes& changes, Job& job) {
     update.failure = end.verdict.failure;
     update.message = end.verdict.message;
     update.kill_requested = end.verdict.killed;
+    if (update.kill_requested && coin()) {
+      update.kill_grace = Millis(below(60'000));
+    }
     update.retries_used = job.attempts;
   }
   update.exit_code = end.verdict.exit_code;
@@ -243,6 +246,28 @@ void Workload::end(Changes& changes, Job& job) {
   changes.push_back(end);
   changes.push_back(update);
   changes.push_back(change::History{"ended", job.id, job.attempt, job.batch, bytes(9), tick()});
+}
+
+change::JobSet Workload::set(JobId id) {
+  change::JobSet set;
+  set.id = id;
+  const auto maybe = [this](auto& field, auto value) {
+    if (below(3) == 0) {
+      field = std::move(value);
+    }
+  };
+  maybe(set.name, bytes(12));
+  maybe(set.queue, QueueId{1 + below(last_queue_)});
+  maybe(set.priority, static_cast<std::int32_t>(below(9)) - 4);
+  maybe(set.rank, static_cast<std::int64_t>(below(1'000'000)) - 500'000);
+  maybe(set.expedited, coin());
+  maybe(set.retries, static_cast<std::uint32_t>(below(5)));
+  maybe(set.time_limit, Millis(below(90'000)));
+  maybe(set.grace, Millis(below(90'000)));
+  Request request;
+  request.cpus = static_cast<std::uint32_t>(below(64));
+  maybe(set.request, request);
+  return set;
 }
 
 /// With some that ended, too, and one that never was. A job that others may follow is left: only
@@ -279,7 +304,9 @@ Transaction Workload::next() {
       remove(transaction.changes, job);
       continue;
     }
-    if (job.state == JobState::queued) {
+    if (kind == 4) {
+      transaction.changes.push_back(set(job.id));
+    } else if (job.state == JobState::queued) {
       start(transaction, job);
     } else if (job.state == JobState::running && below(4) == 0) {
       auto update = job_update(job.id.value, JobState::paused);
@@ -297,7 +324,8 @@ std::string describe(const Snapshot& s) {
   std::string text = fmt::format("last {} {} {} {}\n", s.last_job.value, s.last_attempt.value,
                                  s.last_batch.value, s.last_queue.value);
   for (const auto& [id, spec] : s.queues) {
-    text += fmt::format("queue {} {} {}\n", id.value, spec.name, spec.limit);
+    text += fmt::format("queue {} {} {} {}\n", id.value, spec.name, spec.limit,
+                        s.paused_queues.contains(id));
   }
   for (const auto& [name, total] : s.resources) {
     text += fmt::format("resource {} {}\n", name, total);
@@ -311,12 +339,13 @@ std::string describe(const Snapshot& s) {
       after.push_back(id.value);
     }
     const auto& r = job.request;
-    text += fmt::format("job {} b{} q{} o{} p{} g{}..{} {} {} {} after {} r{} u{} a{} s{} k{}\n",
-                        job.id.value, job.batch.value, job.queue.value, job.owner, job.priority,
-                        r.gpus.min, r.gpus.max, r.gpu_memory.value_or(~0ULL),
-                        r.min_free_memory.value_or(~0ULL), r.resources.size(),
-                        fmt::join(after, ","), job.retries, job.retries_used, job.attempts,
-                        static_cast<int>(job.state), job.kill_requested);
+    text += fmt::format(
+        "job {} b{} q{} o{} p{} g{}..{} {} {} {} after {} r{} u{} a{} s{} k{} {} rank {} {}\n",
+        job.id.value, job.batch.value, job.queue.value, job.owner, job.priority, r.gpus.min,
+        r.gpus.max, r.gpu_memory.value_or(~0ULL), r.min_free_memory.value_or(~0ULL),
+        r.resources.size(), fmt::join(after, ","), job.retries, job.retries_used, job.attempts,
+        static_cast<int>(job.state), job.kill_requested,
+        job.kill_grace.value_or(Millis(-1)).count(), job.rank, job.expedited);
   }
   for (const auto& a : s.attempts) {
     text += fmt::format("attempt {} job {} #{} {} {} {}\n", a.id.value, a.job.value, a.number,

@@ -90,6 +90,7 @@ class Workload {
   void submit(Changes& changes);
   void start(Transaction& transaction, Job& job);
   void end(Changes& changes, Job& job);
+  [[nodiscard]] change::JobSet set(JobId id);
   void settings(Changes& changes);
   void remove(Changes& changes, const Job& first);
 
