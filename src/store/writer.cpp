@@ -216,14 +216,6 @@ Status TransactionWriter::apply(const change::JobPut& put) {
   return {};
 }
 
-Status TransactionWriter::apply(const change::BatchRemove& remove) {
-  for (std::uint64_t state = 0; state < 8; ++state) {
-    deltas_.erase(remove.id.value * 8 + state);
-  }
-  TRY(remove_batch_counters_.run(remove.id));
-  return drop_batch_.run(remove.id);
-}
-
 Status TransactionWriter::apply(const change::JobsRemove& remove) {
   for (const JobId id : remove.ids) {
     remove_job_.bind(id);
@@ -264,6 +256,14 @@ Status TransactionWriter::remove_empty_batches() {
     }
   }
   return {};
+}
+
+Status TransactionWriter::apply(const change::BatchRemove& remove) {
+  for (std::uint64_t state = 0; state < 8; ++state) {
+    deltas_.erase(remove.id.value * 8 + state);
+  }
+  TRY(remove_batch_counters_.run(remove.id));
+  return drop_batch_.run(remove.id);
 }
 
 Status TransactionWriter::apply(const change::JobUpdate& update) {
