@@ -118,7 +118,7 @@ struct ChangeText {
                        c.queue.value, c.batch.value, c.spec->priority, c.spec->retries,
                        ids(c.after), text_of(c.spec->request));
   }
-  std::string operator()(const change::JobsRemove& c) const { return "remove jobs " + ids(c.ids); }
+  std::string operator()(const change::JobsRemove& c) const { return "remove " + ids(c.ids); }
   std::string operator()(const change::JobUpdate& c) const {
     return fmt::format("job {} is {} attempts={} retries={}{} {}", c.id.value, to_string(c.state),
                        c.attempts, c.retries_used, c.kill_requested ? " kill" : "", c.message);
