@@ -77,6 +77,11 @@ TEST_F(RemovalTest, ABatchThatStillArrivesStaysThoughItHasNoJobs) {
   commit({batch, job_put(1, 1), job_update(1, JobState::cancelled)});
   commit({change::JobsRemove{{{1}}}});
   EXPECT_EQ(rows("batches"), 1);
+  change::BatchPut given_up = batch;
+  given_up.id = {2};
+  commit({given_up});
+  commit({change::BatchRemove{{2}}});
+  EXPECT_EQ(rows("batches"), 1) << "one that is given up goes while it is open";
   batch.open = false;
   commit({batch, job_put(2, 1), job_update(2, JobState::cancelled)});
   commit({change::JobsRemove{{{2}}}});

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -193,6 +194,14 @@ std::vector<DiskOp> stop_recording() {
 std::size_t recorded() {
   const std::lock_guard guard(mutex);
   return record ? record->size() : 0;
+}
+
+std::size_t recorded_database_syncs() {
+  const std::lock_guard guard(mutex);
+  return record ? static_cast<std::size_t>(std::ranges::count_if(
+                      *record,
+                      [](const DiskOp& op) { return op.kind == DiskOp::Kind::sync && !op.wal; }))
+                : 0;
 }
 
 }  // namespace berth::test

@@ -30,5 +30,7 @@ void set_disk_sync_free(bool free);
 void start_recording();
 std::vector<DiskOp> stop_recording();
 std::size_t recorded();
+/// Of those recorded: how often the database was synced, that is, the log copied back.
+std::size_t recorded_database_syncs();
 
 }  // namespace berth::test
