@@ -120,7 +120,14 @@ class Session : public std::enable_shared_from_this<Session> {
     const auto& header = header_parser_->get();
     const bool wants_continue = lower(header[http::field::expect]) == "100-continue";
     const std::string type = lower(header[http::field::content_type]);
-    if (type.substr(0, type.find(';')) == kNdjson) {
+    const bool streamed = type.substr(0, type.find(';')) == kNdjson;
+    // A length that is told is held against a limit with the header, when the kind was not known.
+    const std::uint64_t limit =
+        streamed ? shared_->limits.stream_bytes : shared_->limits.body_bytes;
+    if (header_parser_->content_length() && *header_parser_->content_length() > limit) {
+      return failed(make_error_code(http::error::body_limit));
+    }
+    if (streamed) {
       stream_parser_.emplace(std::move(*header_parser_));
       stream_parser_->body_limit(shared_->limits.stream_bytes);
     } else {

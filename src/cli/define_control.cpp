@@ -41,11 +41,11 @@ void define_pause(CLI::App& app, Action& action, const std::string& name, const 
 }
 
 void define_start(CLI::App& app, Action& action) {
-  CLI::App& sub = *command(app, "start",
-                           "Start jobs before all others, whatever the limit, order or pause of "
-                           "their queue, as soon as there is room for them",
-                           "  berth start 7\n"
-                           "  berth start 7-9");
+  CLI::App& sub =
+      *command(app, "start", "Start jobs before all others, as soon as there is room for them",
+               "  berth start 7\n"
+               "  berth start 7-9\n"
+               "Limit, order and pause of their queue do not count for them.");
   const auto in = std::make_shared<ControlWords>();
   ids_argument(sub, in->ids, "ids and ranges, as 3,5-9, or all");
   sub.get_option("IDS")->required();
@@ -111,6 +111,28 @@ void define_move(CLI::App& app, Action& action) {
   });
 }
 
+/// One rule with its explanation, wrapped beside it.
+std::string rule_help(std::string_view rule, std::string_view help) {
+  constexpr std::size_t kIndent = 23;
+  constexpr std::size_t kWidth = 78;
+  std::string out = fmt::format("  {:<20} ", rule);
+  std::size_t column = kIndent;
+  while (!help.empty()) {
+    const std::string_view word = help.substr(0, help.find(' '));
+    help.remove_prefix(std::min(help.size(), word.size() + 1));
+    if (column > kIndent && column + 1 + word.size() > kWidth) {
+      out += "\n" + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (column > kIndent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out + "\n";
+}
+
 void define_set(CLI::App& app, Action& action) {
   std::string footer =
       "  berth set                              all rules of this instance\n"
@@ -118,14 +140,14 @@ void define_set(CLI::App& app, Action& action) {
       "  berth set max_concurrent=4 --save      change it, and keep it in berth.yaml\n"
       "  berth set queue.car.limit=1 resources.licence=2\n"
       "  berth set 7-9 priority=2 gpus=1..2     change jobs\n\n"
-      "Keys of jobs that wait: name queue priority gpus gpu_memory cpus memory retries time "
-      "grace;\n"
-      "of jobs that run: name retries.\n\nRules:\n";
+      "Keys of jobs that wait: name queue priority gpus gpu_memory cpus memory\n"
+      "retries time grace; of jobs that run: name retries.\n\nRules:\n";
   for (const RuleDef& rule : rule_definitions()) {
-    footer += fmt::format("  {:<18} {}\n", fmt::format("{}={}", rule.key, rule.type), rule.help);
+    footer += rule_help(fmt::format("{}={}", rule.key, rule.type), rule.help);
   }
-  footer += fmt::format("  {:<18} {}\n  {:<18} {}", "resources.NAME=N", kResourceHelp,
-                        "queue.NAME.limit=N", kQueueLimitHelp);
+  footer += rule_help("resources.NAME=N", kResourceHelp);
+  footer += rule_help("queue.NAME.limit=N", kQueueLimitHelp);
+  footer.pop_back();
   CLI::App& sub =
       *command(app, "set", "Change jobs, or show and change the instance's rules", footer);
   const auto in = std::make_shared<SetOptions>();
@@ -143,13 +165,12 @@ void define_set(CLI::App& app, Action& action) {
 }  // namespace
 
 void define_control(CLI::App& app, Action& action) {
-  define_pause(
-      app, action, "pause",
-      "Stop running jobs where they are, keep waiting ones from starting, or pause a queue",
-      "  berth pause 3,5-9       running ones keep their GPUs and stand still\n"
-      "  berth pause --queue car starts nothing more; what runs goes on\n"
-      "  berth pause all",
-      run_pause);
+  define_pause(app, action, "pause",
+               "Stop running jobs where they are, hold waiting ones, or pause a queue",
+               "  berth pause 3,5-9       running ones keep their GPUs and stand still\n"
+               "  berth pause --queue car starts nothing more; what runs goes on\n"
+               "  berth pause all",
+               run_pause);
   define_pause(app, action, "resume", "Let paused jobs or a paused queue go on",
                "  berth resume 3,5-9\n"
                "  berth resume --queue car\n"

@@ -37,8 +37,8 @@ void define_removal(CLI::App& app, Action& action) {
   const auto words = std::make_shared<std::vector<std::string>>();
   CLI::App& one = *command(app, "rm", "Forget jobs, with the logs that berth keeps for them",
                            "  berth rm 3,5-9\n"
-                           "Waiting jobs are cancelled; running ones must be killed first. A log "
-                           "that you named with\n--log is yours and stays.");
+                           "Waiting jobs are cancelled; running ones must be killed first. A log\n"
+                           "that you named with --log is yours and stays.");
   ids_argument(one, *words, "ids and ranges, as 3,5-9");
   one.get_option("IDS")->required();
   json_flag(one, rm->json);
@@ -111,8 +111,8 @@ void define_copies(CLI::App& app, Action& action) {
   const auto file = std::make_shared<std::string>();
   CLI::App& back = *command(app, "restore", "Start again from a backup",
                             "  berth restore /mnt/backup/berth.db\n"
-                            "Nothing may be running. The present database is kept beside the "
-                            "restored one. Jobs that\nwaited when the backup was made start again, "
+                            "Nothing may be running. The present database is kept beside the\n"
+                            "restored one. Jobs that waited when the backup was made start again,\n"
                             "also if they have run since.");
   back.add_option("FILE", *file, "what berth backup made")->required()->type_name("");
   back.callback([&action, file] { action = [file] { return run_restore(*file); }; });

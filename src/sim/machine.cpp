@@ -321,7 +321,7 @@ void Machine::power_cut() {
 bool Machine::kill_a_supervisor() {
   std::vector<Key> alive;
   for (const auto& [key, run] : runs_) {
-    if (run.supervised) {
+    if (run.supervised && key.second == 0) {  // a planted twin shares the first one's record
       alive.push_back(key);
     }
   }

@@ -364,7 +364,7 @@ TEST(HttpTest, ConnectionsBeyondTheLimitAreTurnedAway) {
   ASSERT_TRUE(second.request("GET", "/").has_value());
   const auto third = connect(dir / "sock").request("GET", "/");
   ASSERT_TRUE(third.has_value()) << third.error().message;
-  EXPECT_EQ(third->status, 503);
+  EXPECT_EQ(third->status, 429);
   EXPECT_TRUE(first.request("GET", "/").has_value());
 }
 
