@@ -29,7 +29,7 @@ def apt_sources():
 
 
 def mirror(texts):
-    """The mirror that has SUITE as this machine itself is told to use; the well-known one if none."""
+    """The mirror this machine itself is told to get SUITE from; the well-known one if none."""
     for text in texts:
         for line in re.findall(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)\s.*\bmain\b", text, re.M):
             if line[1] == SUITE:

@@ -106,6 +106,7 @@ def test_the_tarball_has_everything_in_its_place(packages):
     for name in package.PROGRAMS:
         assert inside[f"bin/{name}"].mode == 0o755
     for name in (package.LIBRARY, "share/man/man1/berth.1.gz", "share/man/man1/berth-add.1.gz",
+                 "share/man/man1/berthd.1.gz",
                  "share/bash-completion/completions/berth", "share/zsh/site-functions/_berth",
                  "share/fish/vendor_completions.d/berth.fish", "share/berth/jobfile.schema.json",
                  "share/doc/berth/README.md", "share/doc/berth/LICENSE",
