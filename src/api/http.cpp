@@ -253,12 +253,17 @@ class Session : public std::enable_shared_from_this<Session> {
       return;
     }
     piece_.resize(kPiece);
+    filled_ = 0;
+    buffer_.reserve(kPiece / 4);  // else it begins with small reads
+    read_more(std::move(then));
+  }
+
+  void read_more(std::function<void(Result<std::string>)> then) {
     auto& body = stream_parser_->get().body();
-    body.data = piece_.data();
-    body.size = piece_.size();
+    body.data = piece_.data() + filled_;
+    body.size = piece_.size() - filled_;
     body.more = true;
     stream_.expires_after(shared_->limits.body_timeout);
-    // What is there is enough: a slow client's jobs need not wait for each other.
     http::async_read_some(stream_, buffer_, *stream_parser_,
                           [self = shared_from_this(), then = std::move(then)](
                               error_code error, std::size_t) { self->have_piece(error, then); });
@@ -276,10 +281,17 @@ class Session : public std::enable_shared_from_this<Session> {
       }
       return;
     }
-    piece_.resize(piece_.size() - stream_parser_->get().body().size);
-    if (piece_.empty() && !stream_parser_->is_done()) {
-      return read_piece(then);  // only the frame around the next chunk
+    filled_ = piece_.size() - stream_parser_->get().body().size;
+    // What is there is enough, so that a slow client's jobs need not wait for each other; but what
+    // comes in a rush is taken in large pieces.
+    error_code ignored;
+    const bool more =
+        !stream_parser_->is_done() && filled_ < piece_.size() &&
+        (filled_ == 0 || buffer_.size() > 0 || stream_.socket().available(ignored) > 0);
+    if (more) {
+      return read_more(then);
     }
+    piece_.resize(filled_);
     then(std::exchange(piece_, {}));
   }
 
@@ -372,6 +384,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<http::request_parser<http::string_body>> parser_;
   std::optional<http::request_parser<http::buffer_body>> stream_parser_;
   std::string piece_;
+  std::size_t filled_ = 0;  ///< of piece_
   std::optional<http::response<http::string_body>> answer_;
   std::optional<http::response<http::empty_body>> continue_;
   std::uint64_t request_ = 0;
