@@ -185,13 +185,13 @@ void Daemon::Impl::log_event(const Event& event) {
                  exited->attempt.value,
                  attempt == engine->state().attempts.end() ? 0 : attempt->second.job.value,
                  verdict.failure ? to_string(*verdict.failure) : "ok",
-                 verdict.exit_code.value_or(-1), quoted(verdict.message));
+                 verdict.exit_code.value_or(-1), log_value(verdict.message));
   } else if (const auto* failed = std::get_if<event::ProbeFailed>(&event)) {
     if (engine->state().probe_error != failed->why) {
-      spdlog::warn("event=probe_failed why={}", quoted(failed->why));
+      spdlog::warn("event=probe_failed why={}", log_value(failed->why));
     }
   } else if (const auto* space = std::get_if<event::SpaceChanged>(&event)) {
-    spdlog::warn("event=space low={} detail={}", space->low, quoted(space->detail));
+    spdlog::warn("event=space low={} detail={}", space->low, log_value(space->detail));
   }
 }
 
@@ -221,7 +221,7 @@ void Daemon::Impl::stop(std::string_view why) {
   if (std::exchange(stopping, true)) {
     return;
   }
-  spdlog::info("event=stopping why={} running={}", quoted(why), engine->state().running);
+  spdlog::info("event=stopping why={} running={}", log_value(why), engine->state().running);
   server->stop();
   service->close();
   keeper->stop();
@@ -286,7 +286,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   };
   runner.log_limit = [self] { return self->engine->state().rules.log_limit; };
   runner.log = [](std::string_view what, AttemptId attempt, const std::string& detail) {
-    spdlog::info("event={} attempt={} detail={}", what, attempt.value, quoted(detail));
+    spdlog::info("event={} attempt={} detail={}", what, attempt.value, log_value(detail));
   };
   if (std::getenv("BERTH_NO_CGROUP") == nullptr) {
     impl->cgroup = find_cgroup_parent(impl->store->instance_id()).value_or(std::string{});
@@ -326,7 +326,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   service.settings_file = paths.dir + "/berth.yaml";
   service.settings = read_settings(service.settings_file);
   for (const std::string& problem : service.settings.problems) {
-    spdlog::warn("event=settings_problem what={}", quoted(problem));
+    spdlog::warn("event=settings_problem what={}", log_value(problem));
   }
   Rules rules;
   apply_settings(service.settings, rules, snapshot);
@@ -343,7 +343,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
                                           *impl->store, *impl->runner, impl->clock);
   impl->engine->on_broken = [self](const Error& error) {
     // The State is ahead of the disk. Ending now and recovering is the only safe way on.
-    spdlog::critical("event=store_failed why={}", quoted(error.message));
+    spdlog::critical("event=store_failed why={}", log_value(error.message));
     self->stopping = true;
     self->exit_code = 1;
     self->loop.stop();
@@ -388,9 +388,9 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   });
   impl->watch_space();
   spdlog::info("event=ready version={} dir={} gpus={} queued={} open_attempts={} cgroup={}",
-               BERTH_VERSION, quoted(paths.dir), quoted(impl->gpus.spec),
+               BERTH_VERSION, log_value(paths.dir), log_value(impl->gpus.spec),
                snapshot.jobs.size() - snapshot.attempts.size(), snapshot.attempts.size(),
-               quoted(impl->cgroup));
+               log_value(impl->cgroup));
   return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
 }
 

@@ -453,8 +453,8 @@ Result<BackupView> Keeper::backup(const BackupRequest& request) {
       backup_.size = size.value_or(0);
       backup_.error = size ? std::string() : size.error().message;
       backup_.code = size ? std::string() : std::string(to_string(size.error().code));
-      spdlog::info("event=backup path={} bytes={} error={}", quoted(backup_.path), backup_.size,
-                   quoted(backup_.error));
+      spdlog::info("event=backup path={} bytes={} error={}", log_value(backup_.path), backup_.size,
+                   log_value(backup_.error));
     });
   });
   return backup_;

@@ -135,7 +135,7 @@ std::shared_ptr<StderrSink>& the_sink() {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string log_value(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (is_control(c)) {

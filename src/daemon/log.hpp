@@ -9,7 +9,7 @@
 namespace berth {
 
 /// As a value of a line: in quotes, with everything escaped that could end it or begin another.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string log_value(std::string_view text);
 
 /// From now on lines of this level and above go to standard error.
 void open_log(const std::string& level);

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
       // That another one has the directory is ordinary: two commands wanted a daemon at once.
       const bool other = daemon.error().code == berth::ErrorCode::conflict;
       spdlog::log(other ? spdlog::level::warn : spdlog::level::err, "event=not_started why={}",
-                  berth::quoted(daemon.error().message));
+                  berth::log_value(daemon.error().message));
     }
     report("error: " + daemon.error().message);
     return 1;

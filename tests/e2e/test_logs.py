@@ -10,7 +10,7 @@ from berthlib import PATIENCE, eventually, job, kill_process, read_bytes
 
 MIB = 1024**2
 HEAD = MIB // 2
-LINES = 5 * MIB // 16  # of 16 bytes each: five times the limit
+LINES = 5 * MIB // 16 + 1000  # of 16 bytes each: five times the limit, and in the midst of a part
 GAP = re.compile(rb"\[berth: (\d+) bytes left out here, log_limit is 1MiB\]\n")
 
 
@@ -24,6 +24,12 @@ def writer(lines=LINES, then="true"):
 
 def log_of(berth, job_id, *words):
     return berth.cli("log", *words, job_id, check=0).stdout.encode()
+
+
+def all_written(berth, job_id):
+    """Waits for the last line of a job that goes on; at first there may be no log at all."""
+    last = output()[-16:].decode()
+    eventually(lambda: berth.cli("log", "-n", 1, job_id).stdout == last, "all is written")
 
 
 def check_cut(text, wanted=None):
@@ -74,7 +80,7 @@ def test_a_running_log_is_whole_for_those_who_look(berth, tmp_path):
         [writer(then=f"while ! test -e {go}; do sleep 0.05; done; echo the end")]
     )
     berth.wait_started(running)
-    eventually(lambda: log_of(berth, running, "-n", "1") == output()[-16:], "all is written")
+    all_written(berth, running)
     check_cut(log_of(berth, running))
     with open(tmp_path / "followed", "wb") as to:
         follow = subprocess.Popen(
@@ -99,7 +105,7 @@ def test_a_killed_supervisor_costs_no_kept_output(berth):
     berth.cli("set", "log_limit=1MiB", check=0)
     [lost] = berth.submit([writer(then="exec sleep 1000")])
     _, shim = berth.wait_started(lost)
-    eventually(lambda: log_of(berth, lost, "-n", "1") == output()[-16:], "all is written")
+    all_written(berth, lost)
     assert kill_process(shim, number=signal.SIGKILL)
     berth.wait_one(lost)
     check_cut(log_of(berth, lost))

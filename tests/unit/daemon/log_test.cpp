@@ -46,10 +46,10 @@ class LogTest : public ::testing::Test {
 };
 
 TEST_F(LogTest, ValuesCannotEndTheirLine) {
-  EXPECT_EQ(quoted("plain"), "\"plain\"");
-  EXPECT_EQ(quoted("a \"b\" c:\\d\n\te\r\x01\x7f"), R"("a \"b\" c:\\d\n\te\r\x01\x7f")");
-  EXPECT_EQ(quoted("f\u00fcr"), "\"f\u00fcr\"");
-  spdlog::info("event=x why={}", quoted("one\ntwo \"three\""));
+  EXPECT_EQ(log_value("plain"), "\"plain\"");
+  EXPECT_EQ(log_value("a \"b\" c:\\d\n\te\r\x01\x7f"), R"("a \"b\" c:\\d\n\te\r\x01\x7f")");
+  EXPECT_EQ(log_value("f\u00fcr"), "\"f\u00fcr\"");
+  spdlog::info("event=x why={}", log_value("one\ntwo \"three\""));
   spdlog::error("event=y forgotten=a\nlevel=info event=z");
   spdlog::debug("event=quiet");
   const std::string text = read(file_);
