@@ -75,7 +75,7 @@ Status LogFollower::open(bool must) {
   if (fd_ && !opened_ && lines_) {
     auto tails = open_tails(path_);
     TRY_ASSIGN(const LogText log, LogText::of(fd_.get(), tails));
-    TRY(log.copy(path_, lines_, sink_));
+    TRY(log.copy(path_, lines_, noting()));
     if (!tails.empty()) {
       TailFile& last = tails.back();
       // As far as it was copied: what comes next is what comes after.
@@ -86,6 +86,13 @@ Status LogFollower::open(bool must) {
   }
   opened_ = opened_ || fd_;
   return {};
+}
+
+LogSink LogFollower::noting() {
+  return [this](std::string_view text) {
+    in_line_ = text.empty() ? in_line_ : text.back() != '\n';
+    sink_(text);
+  };
 }
 
 void LogFollower::forget() {
@@ -102,14 +109,14 @@ Status LogFollower::drain() {
     const std::uint64_t head = tails.empty() ? UINT64_MAX : tails.front().header.head;
     const off_t here = tails.empty() ? 0 : ::lseek(fd_.get(), 0, SEEK_CUR);
     if (tails.empty() || static_cast<std::uint64_t>(here) > head) {
-      TRY(copy_log(fd_.get(), path_, sink_));  // beyond the head: it has been put together
+      TRY(copy_log(fd_.get(), path_, noting()));  // beyond the head: it has been put together
       return {};
     }
-    TRY(copy_log(fd_.get(), path_, sink_, head));
+    TRY(copy_log(fd_.get(), path_, noting(), head));
     at_ = head;
   } else {
     // After the look for the next one: if there is any, this one is complete.
-    TRY_ASSIGN(const std::uint64_t more, copy_log(tail_->fd.get(), path_, sink_));
+    TRY_ASSIGN(const std::uint64_t more, copy_log(tail_->fd.get(), path_, noting()));
     at_ += more;
   }
   for (TailFile& next : tails) {
@@ -118,7 +125,7 @@ Status LogFollower::drain() {
     }
     skip_to(next.header.from, next.header.limit);
     tail_ = std::move(next);
-    TRY_ASSIGN(const std::uint64_t more, copy_log(tail_->fd.get(), path_, sink_));
+    TRY_ASSIGN(const std::uint64_t more, copy_log(tail_->fd.get(), path_, noting()));
     at_ += more;
   }
   return {};
@@ -126,7 +133,10 @@ Status LogFollower::drain() {
 
 void LogFollower::skip_to(std::uint64_t position, std::uint64_t limit) {
   if (position > at_) {
-    sink_("\n");
+    if (in_line_) {
+      sink_("\n");
+    }
+    in_line_ = false;
     sink_(left_out_line(position - at_, limit).view());
     at_ = position;
   }
@@ -151,7 +161,7 @@ Status LogFollower::drain_ended(std::uint64_t dropped) {
   }
   skip_to(tail_from, header.limit);
   ::lseek(fd_.get(), static_cast<off_t>(tail_at + (at_ - tail_from)), SEEK_SET);
-  TRY_ASSIGN(const std::uint64_t more, copy_log(fd_.get(), path_, sink_));
+  TRY_ASSIGN(const std::uint64_t more, copy_log(fd_.get(), path_, noting()));
   at_ += more;
   return {};
 }

@@ -55,6 +55,8 @@ class LogFollower {
  private:
   [[nodiscard]] Status open(bool must);
   void forget();
+  /// The sink, with a look at where its last line stands.
+  [[nodiscard]] LogSink noting();
   /// Of an attempt that has ended with so much left out of its log.
   [[nodiscard]] Status drain_ended(std::uint64_t dropped);
   void skip_to(std::uint64_t position, std::uint64_t limit);
@@ -67,6 +69,7 @@ class LogFollower {
   Fd fd_;
   std::optional<TailFile> tail_;  ///< the one being read; none: the log itself
   std::uint64_t at_ = 0;          ///< position in all of the output, once there is a tail
+  bool in_line_ = false;          ///< what was handed on last has no end of line
   bool opened_ = false;
   bool over_ = false;
 };
