@@ -66,7 +66,8 @@ struct AttemptView {
   std::optional<Bytes> max_rss;
   std::optional<Bytes> peak_memory;
   std::uint32_t leftover = 0;
-  std::string log;  ///< bytes, absolute path
+  Bytes log_dropped = 0;  ///< left out of the middle of its log
+  std::string log;        ///< bytes, absolute path
 
   friend bool operator==(const AttemptView&, const AttemptView&) = default;
 };

@@ -61,6 +61,7 @@ void describe(A& a, wire::Ref<A, AttemptView> attempt) {
   a.field("max_rss", attempt.max_rss);
   a.field("peak_memory", attempt.peak_memory);
   a.field("leftover", attempt.leftover);
+  a.field("log_dropped", attempt.log_dropped);
   a.bytes_or_null("log", attempt.log);
 }
 

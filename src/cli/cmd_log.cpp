@@ -126,13 +126,10 @@ Status print_log(Daemon& daemon, std::uint64_t id, const LogOptions& options, co
                             why.empty() ? "" : ": " + why));
   }
   TRY_ASSIGN(const Fd fd, open_log(attempt->log));
-  if (options.lines) {
-    TRY_ASSIGN(const std::uint64_t from, tail_offset(fd.get(), *options.lines));
-    ::lseek(fd.get(), static_cast<off_t>(from), SEEK_SET);
-  }
-  TRY(copy_log(fd.get(), attempt->log, sink));
-  struct stat status{};
-  if (!attempt->message.empty() && ::fstat(fd.get(), &status) == 0 && status.st_size == 0) {
+  const auto tails = open_tails(attempt->log);
+  TRY_ASSIGN(const LogText log, LogText::of(fd.get(), tails));
+  TRY(log.copy(attempt->log, options.lines, sink));
+  if (!attempt->message.empty() && log.empty()) {
     warn(fmt::format("job {} has written nothing: {}", id, printable(attempt->message)));
   }
   return {};

@@ -9,6 +9,7 @@
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
 #include "cli/last_job.hpp"
+#include "cli/log_stream.hpp"
 #include "cli/pager.hpp"
 #include "cli/table.hpp"
 
@@ -143,7 +144,12 @@ Outcome run_show(const ShowOptions& options) {
   facts.add("submitted", when(job.submitted_at, now));
   facts.add("started", when(job.started_at, now));
   facts.add("ended", when(job.ended_at, now));
-  facts.add("log", printable(job.log));
+  std::string log = printable(job.log);
+  if (const AttemptView* last = find_attempt(detail, std::nullopt);
+      last != nullptr && last->log_dropped > 0) {
+    log += fmt::format(" ({} left out of its middle)", format_size(last->log_dropped));
+  }
+  facts.add("log", log);
   std::string out = facts.text();
   if (!detail.attempts.empty()) {
     out += "\n" + attempts_table(detail.attempts, screen, now);

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,65 +13,10 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::size_t kBlock = 64UL * 1024;
 /// A line that never ends is passed on in pieces.
 constexpr std::size_t kLineMax = 1024UL * 1024;
 
 }  // namespace
-
-Result<std::uint64_t> tail_offset(int fd, std::uint64_t lines) {
-  struct stat status{};
-  if (::fstat(fd, &status) != 0) {
-    return fail_errno("cannot look at the log", errno);
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return 0;
-  }
-  std::uint64_t at = static_cast<std::uint64_t>(status.st_size);
-  const std::uint64_t end = at;
-  std::array<char, kBlock> buffer{};
-  std::uint64_t seen = 0;
-  while (at > 0) {
-    const std::uint64_t size = std::min<std::uint64_t>(at, buffer.size());
-    at -= size;
-    const ssize_t got = ::pread(fd, buffer.data(), size, static_cast<off_t>(at));
-    if (got < 0) {
-      return fail_errno("cannot read the log", errno);
-    }
-    for (std::uint64_t i = static_cast<std::uint64_t>(got); i-- > 0;) {
-      // The end of the last line begins no other.
-      if (buffer[i] == '\n' && at + i + 1 != end && ++seen == lines) {
-        return at + i + 1;
-      }
-    }
-  }
-  return lines == 0 ? end : 0;
-}
-
-Result<Fd> open_log(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT
-  if (!fd) {
-    return fail_errno(fmt::format("cannot open the log '{}'", printable(path)), errno);
-  }
-  return fd;
-}
-
-Status copy_log(int fd, const std::string& path, const LogSink& sink) {
-  std::array<char, kBlock> buffer{};
-  while (true) {
-    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
-    if (size == 0) {
-      return {};
-    }
-    if (size < 0) {
-      if (errno == EINTR) {
-        continue;
-      }
-      return fail_errno(fmt::format("cannot read '{}'", printable(path)), errno);
-    }
-    sink({buffer.data(), static_cast<std::size_t>(size)});
-  }
-}
 
 const AttemptView* find_attempt(const JobDetail& detail,
                                 const std::optional<std::uint32_t>& number) {
@@ -129,19 +73,105 @@ Status LogFollower::open(bool must) {
     fd_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT: may not be there yet
   }
   if (fd_ && !opened_ && lines_) {
-    TRY_ASSIGN(const std::uint64_t from, tail_offset(fd_.get(), *lines_));
-    ::lseek(fd_.get(), static_cast<off_t>(from), SEEK_SET);
+    auto tails = open_tails(path_);
+    TRY_ASSIGN(const LogText log, LogText::of(fd_.get(), tails));
+    TRY(log.copy(path_, lines_, noting()));
+    if (!tails.empty()) {
+      TailFile& last = tails.back();
+      // As far as it was copied: what comes next is what comes after.
+      const off_t end = ::lseek(last.fd.get(), 0, SEEK_CUR);
+      at_ = last.header.from + static_cast<std::uint64_t>(end) - kTailHeaderSize;
+      tail_ = std::move(last);
+    }
   }
   opened_ = opened_ || fd_;
   return {};
 }
 
+LogSink LogFollower::noting() {
+  return [this](std::string_view text) {
+    in_line_ = text.empty() ? in_line_ : text.back() != '\n';
+    sink_(text);
+  };
+}
+
+void LogFollower::forget() {
+  fd_.reset();
+  tail_.reset();
+}
+
 Status LogFollower::drain() {
-  return fd_ ? copy_log(fd_.get(), path_, sink_) : Status();
+  if (!fd_) {
+    return {};
+  }
+  auto tails = open_tails(path_);
+  if (!tail_) {
+    const std::uint64_t head = tails.empty() ? UINT64_MAX : tails.front().header.head;
+    const off_t here = tails.empty() ? 0 : ::lseek(fd_.get(), 0, SEEK_CUR);
+    if (tails.empty() || static_cast<std::uint64_t>(here) > head) {
+      TRY(copy_log(fd_.get(), path_, noting()));  // beyond the head: it has been put together
+      return {};
+    }
+    TRY(copy_log(fd_.get(), path_, noting(), head));
+    at_ = head;
+  } else {
+    // After the look for the next one: if there is any, this one is complete.
+    TRY_ASSIGN(const std::uint64_t more, copy_log(tail_->fd.get(), path_, noting()));
+    at_ += more;
+  }
+  for (TailFile& next : tails) {
+    if (tail_ && next.header.seq <= tail_->header.seq) {
+      continue;
+    }
+    skip_to(next.header.from, next.header.limit);
+    tail_ = std::move(next);
+    TRY_ASSIGN(const std::uint64_t more, copy_log(tail_->fd.get(), path_, noting()));
+    at_ += more;
+  }
+  return {};
+}
+
+void LogFollower::skip_to(std::uint64_t position, std::uint64_t limit) {
+  if (position > at_) {
+    if (in_line_) {
+      sink_("\n");
+    }
+    in_line_ = false;
+    sink_(left_out_line(position - at_, limit).view());
+    at_ = position;
+  }
+}
+
+Status LogFollower::drain_ended(std::uint64_t dropped) {
+  TRY(drain());
+  if (!tail_ || !open_tails(path_).empty()) {
+    return {};
+  }
+  // What came after the tail file in our hands is to be found in the log, put together by now.
+  const TailHeader header = tail_->header;
+  const std::uint64_t tail_from = header.head + dropped;
+  std::uint64_t tail_at = header.head;
+  if (dropped > 0) {
+    std::array<char, 160> text{};
+    const ssize_t got =
+        ::pread(fd_.get(), text.data(), text.size(), static_cast<off_t>(header.head));
+    const auto end =
+        std::string_view(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0).find("]\n");
+    tail_at += end == std::string_view::npos ? 0 : end + 2;
+  }
+  skip_to(tail_from, header.limit);
+  ::lseek(fd_.get(), static_cast<off_t>(tail_at + (at_ - tail_from)), SEEK_SET);
+  TRY_ASSIGN(const std::uint64_t more, copy_log(fd_.get(), path_, noting()));
+  at_ += more;
+  return {};
 }
 
 Status LogFollower::look(const JobDetail& detail, const std::function<void(std::uint32_t)>& next) {
   const AttemptView* last = find_attempt(detail, only_);
+  std::uint64_t dropped = 0;  // of the attempt being read
+  for (const AttemptView& attempt : detail.attempts) {
+    dropped = attempt.id == current_ ? attempt.log_dropped : dropped;
+  }
   // Attempts may have come and gone since the last look: none of them is left out.
   for (const AttemptView& attempt : detail.attempts) {
     if (last == nullptr || attempt.id > last->id || attempt.id <= current_ ||
@@ -150,19 +180,24 @@ Status LogFollower::look(const JobDetail& detail, const std::function<void(std::
     }
     if (current_ != 0) {
       TRY(open(false));
-      TRY(drain());
+      TRY(drain_ended(dropped));
       next(attempt.number);
     }
     current_ = attempt.id;
+    dropped = attempt.log_dropped;
     // A log the user named is one file for all attempts: it goes on where it is.
     if (path_ != attempt.log) {
       path_ = attempt.log;
-      fd_.reset();
+      forget();
     }
   }
   const bool ended = is_terminal(detail.job.state) || (only_ && last != nullptr && last->ended_at);
   TRY(open(ended));
-  TRY(drain());
+  if (ended || (last != nullptr && last->ended_at && last->id == current_)) {
+    TRY(drain_ended(dropped));
+  } else {
+    TRY(drain());
+  }
   over_ = ended;
   return {};
 }

@@ -10,18 +10,9 @@
 #include "api/views.hpp"
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "cli/log_file.hpp"
 
 namespace berth::cli {
-
-/// Takes a piece of a log, of any length.
-using LogSink = std::function<void(std::string_view)>;
-
-/// Where the last `lines` lines of the file begin. A last line without an end counts.
-[[nodiscard]] Result<std::uint64_t> tail_offset(int fd, std::uint64_t lines);
-
-[[nodiscard]] Result<Fd> open_log(const std::string& path);
-/// Hands on what is left of the file.
-[[nodiscard]] Status copy_log(int fd, const std::string& path, const LogSink& sink);
 
 /// The attempt with this number, or the last one; null if there is none.
 [[nodiscard]] const AttemptView* find_attempt(const JobDetail& detail,
@@ -63,6 +54,12 @@ class LogFollower {
 
  private:
   [[nodiscard]] Status open(bool must);
+  void forget();
+  /// The sink, with a look at where its last line stands.
+  [[nodiscard]] LogSink noting();
+  /// Of an attempt that has ended with so much left out of its log.
+  [[nodiscard]] Status drain_ended(std::uint64_t dropped);
+  void skip_to(std::uint64_t position, std::uint64_t limit);
 
   std::optional<std::uint32_t> only_;
   std::optional<std::uint64_t> lines_;
@@ -70,6 +67,9 @@ class LogFollower {
   std::uint64_t current_ = 0;  ///< id of the attempt being read
   std::string path_;
   Fd fd_;
+  std::optional<TailFile> tail_;  ///< the one being read; none: the log itself
+  std::uint64_t at_ = 0;          ///< position in all of the output, once there is a tail
+  bool in_line_ = false;          ///< what was handed on last has no end of line
   bool opened_ = false;
   bool over_ = false;
 };

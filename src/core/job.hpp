@@ -121,6 +121,7 @@ struct Verdict {
   std::optional<Bytes> max_rss;      ///< of the largest process
   std::optional<Bytes> peak_memory;  ///< of all processes together; none where it cannot be known
   std::uint32_t leftover = 0;        ///< processes that had to be ended after the last command
+  Bytes log_dropped = 0;             ///< cut out of the middle of its log, because of log_limit
   Millis ended_wall{0};
 
   friend bool operator==(const Verdict&, const Verdict&) = default;

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "api/http.hpp"
@@ -22,6 +21,7 @@
 #include "core/rule_table.hpp"
 #include "daemon/gpu_source.hpp"
 #include "daemon/keeper.hpp"
+#include "daemon/log.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/prober.hpp"
 #include "daemon/runner.hpp"
@@ -182,17 +182,17 @@ void Daemon::Impl::log_event(const Event& event) {
   if (const auto* exited = std::get_if<event::AttemptExited>(&event)) {
     const Verdict& verdict = exited->verdict;
     const auto attempt = engine->state().attempts.find(exited->attempt);
-    spdlog::info("event=exited attempt={} job={} class={} code={} message=\"{}\"",
+    spdlog::info("event=exited attempt={} job={} class={} code={} message={}",
                  exited->attempt.value,
                  attempt == engine->state().attempts.end() ? 0 : attempt->second.job.value,
                  verdict.failure ? to_string(*verdict.failure) : "ok",
-                 verdict.exit_code.value_or(-1), verdict.message);
+                 verdict.exit_code.value_or(-1), log_value(verdict.message));
   } else if (const auto* failed = std::get_if<event::ProbeFailed>(&event)) {
     if (engine->state().probe_error != failed->why) {
-      spdlog::warn("event=probe_failed why=\"{}\"", failed->why);
+      spdlog::warn("event=probe_failed why={}", log_value(failed->why));
     }
   } else if (const auto* space = std::get_if<event::SpaceChanged>(&event)) {
-    spdlog::warn("event=space low={} detail=\"{}\"", space->low, space->detail);
+    spdlog::warn("event=space low={} detail={}", space->low, log_value(space->detail));
   }
 }
 
@@ -222,7 +222,7 @@ void Daemon::Impl::stop(std::string_view why) {
   if (std::exchange(stopping, true)) {
     return;
   }
-  spdlog::info("event=stopping why=\"{}\" running={}", why, engine->state().running);
+  spdlog::info("event=stopping why={} running={}", log_value(why), engine->state().running);
   server->stop();
   service->close();
   keeper->stop();
@@ -232,9 +232,7 @@ void Daemon::Impl::stop(std::string_view why) {
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("berthd"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z level=%l pid=%P %v");
-  spdlog::set_level(spdlog::level::from_str(options.log_level));
+  open_log(options.log_level);
   ::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
 
@@ -242,6 +240,11 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
              options.dir.empty() ? find_instance() : instance_in(options.dir));
   TRY(prepare_instance(paths));
   TRY_ASSIGN(DaemonLock lock, DaemonLock::acquire(paths.lock));
+  LogRotation rotation{paths.daemon_log};
+  if (const char* size = std::getenv("BERTH_TEST_LOG_BYTES")) {
+    rotation.size = std::strtoull(size, nullptr, 10);
+  }
+  rotate_log(rotation);
   auto impl = std::make_unique<Impl>(std::move(lock));
   impl->paths = paths;
   Impl* self = impl.get();
@@ -282,8 +285,9 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
     }
     return std::move(*payload);
   };
+  runner.log_limit = [self] { return self->engine->state().rules.log_limit; };
   runner.log = [](std::string_view what, AttemptId attempt, const std::string& detail) {
-    spdlog::info("event={} attempt={} detail=\"{}\"", what, attempt.value, detail);
+    spdlog::info("event={} attempt={} detail={}", what, attempt.value, log_value(detail));
   };
   if (std::getenv("BERTH_NO_CGROUP") == nullptr) {
     impl->cgroup = find_cgroup_parent(impl->store->instance_id()).value_or(std::string{});
@@ -323,7 +327,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
   service.settings_file = paths.dir + "/berth.yaml";
   service.settings = read_settings(service.settings_file);
   for (const std::string& problem : service.settings.problems) {
-    spdlog::warn("event=settings_problem what=\"{}\"", problem);
+    spdlog::warn("event=settings_problem what={}", log_value(problem));
   }
   Rules rules;
   apply_settings(service.settings, rules, snapshot);
@@ -340,7 +344,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
                                           *impl->store, *impl->runner, impl->clock);
   impl->engine->on_broken = [self](const Error& error) {
     // The State is ahead of the disk. Ending now and recovering is the only safe way on.
-    spdlog::critical("event=store_failed why=\"{}\"", error.message);
+    spdlog::critical("event=store_failed why={}", log_value(error.message));
     self->stopping = true;
     self->exit_code = 1;
     self->loop.stop();
@@ -384,10 +388,10 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options) {
     self->stop(fmt::format("signal {}", number));
   });
   impl->watch_space();
-  spdlog::info("event=ready version={} dir=\"{}\" gpus={} queued={} open_attempts={} cgroup=\"{}\"",
-               BERTH_VERSION, paths.dir, impl->gpus.spec,
+  spdlog::info("event=ready version={} dir={} gpus={} queued={} open_attempts={} cgroup={}",
+               BERTH_VERSION, log_value(paths.dir), log_value(impl->gpus.spec),
                snapshot.jobs.size() - snapshot.attempts.size(), snapshot.attempts.size(),
-               impl->cgroup);
+               log_value(impl->cgroup));
   return std::unique_ptr<Daemon>(new Daemon(std::move(impl)));
 }
 

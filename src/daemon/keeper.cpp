@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/log_tail.hpp"
 #include "daemon/attempt_env.hpp"
+#include "daemon/log.hpp"
 
 namespace berth {
 namespace {
@@ -204,6 +206,10 @@ void Keeper::delete_logs(const std::vector<Candidate>& gone,
     std::uint64_t deleted = 0;
     for (const std::string& file : files) {
       deleted += ::unlink(file.c_str()) == 0 ? 1 : 0;
+      // There only if its supervisor was killed, or its disk full at the end.
+      for (const std::string_view suffix : {kOldTailSuffix, kTailSuffix}) {
+        ::unlink((file + std::string(suffix)).c_str());
+      }
     }
     for (const std::string& directory : directories) {
       ::rmdir(directory.c_str());  // stays unless it is empty
@@ -447,8 +453,8 @@ Result<BackupView> Keeper::backup(const BackupRequest& request) {
       backup_.size = size.value_or(0);
       backup_.error = size ? std::string() : size.error().message;
       backup_.code = size ? std::string() : std::string(to_string(size.error().code));
-      spdlog::info("event=backup path=\"{}\" bytes={} error=\"{}\"", backup_.path, backup_.size,
-                   backup_.error);
+      spdlog::info("event=backup path={} bytes={} error={}", log_value(backup_.path), backup_.size,
+                   log_value(backup_.error));
     });
   });
   return backup_;

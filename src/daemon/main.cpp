@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <string>
 
+#include <spdlog/spdlog.h>
+
 #include "base/failpoint.hpp"
 #include "daemon/daemon.hpp"
+#include "daemon/log.hpp"
 #include "daemon/options.hpp"
 #include "daemon/restore.hpp"
 #include "gpu/probe_wire.hpp"
@@ -37,7 +40,14 @@ int main(int argc, char** argv) {
   }
   auto daemon = berth::Daemon::open(options);
   if (!daemon) {
-    std::fprintf(stderr, "berthd: %s\n", daemon.error().message.c_str());
+    if (::isatty(STDERR_FILENO) != 0) {
+      std::fprintf(stderr, "berthd: %s\n", daemon.error().message.c_str());
+    } else {
+      // That another one has the directory is ordinary: two commands wanted a daemon at once.
+      const bool other = daemon.error().code == berth::ErrorCode::conflict;
+      spdlog::log(other ? spdlog::level::warn : spdlog::level::err, "event=not_started why={}",
+                  berth::log_value(daemon.error().message));
+    }
     report("error: " + daemon.error().message);
     return 1;
   }

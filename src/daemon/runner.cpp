@@ -47,7 +47,7 @@ void Runner::run(const Effect& effect) {
   }
 }
 
-LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload) const {
+LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload, Bytes log_limit) const {
   LaunchSpec spec;
   spec.attempt = start.attempt;
   spec.job = start.job;
@@ -57,6 +57,7 @@ LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload) cons
   spec.log_named_by_user = !payload.log.empty();
   spec.log = spec.log_named_by_user ? std::move(payload.log)
                                     : own_log_path(facts_.logs, start.job, start.number);
+  spec.log_limit = spec.log_named_by_user ? 0 : log_limit;
   spec.umask = payload.umask;
   spec.nice = payload.nice;
   spec.time_limit = payload.time_limit;
@@ -69,10 +70,10 @@ LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload) cons
 
 void Runner::start(const effect::Start& start) {
   running_.try_emplace(start.attempt);
-  spawner_.post([this, start] {
+  spawner_.post([this, start, log_limit = hooks_.log_limit()] {
     auto shim = [&]() -> Result<Shim> {
       TRY_ASSIGN(Payload payload, hooks_.payload(start.job));
-      const LaunchSpec spec = launch_spec(start, std::move(payload));
+      const LaunchSpec spec = launch_spec(start, std::move(payload), log_limit);
       if (!spec.log_named_by_user) {
         std::error_code ignored;  // the supervisor says what is wrong with the log
         std::filesystem::create_directories(std::filesystem::path(spec.log).parent_path(), ignored);

@@ -23,6 +23,8 @@ class Runner : public EffectSink {
     std::function<void()> sample;
     /// What the attempt is to run. Called on the spawning thread.
     std::function<Result<Payload>(JobId)> payload;
+    /// What a log that berth names may grow to. Called on the loop's thread.
+    std::function<Bytes()> log_limit;
     std::function<void(std::string_view what, AttemptId attempt, const std::string& detail)> log;
   };
 
@@ -56,7 +58,8 @@ class Runner : public EffectSink {
   void revoked(AttemptId attempt);
   void kill(const effect::Kill& kill);
   void order(AttemptId attempt, const Control& control);
-  [[nodiscard]] LaunchSpec launch_spec(const effect::Start& start, Payload payload) const;
+  [[nodiscard]] LaunchSpec launch_spec(const effect::Start& start, Payload payload,
+                                       Bytes log_limit) const;
 
   Loop& loop_;
   Launcher& launcher_;

@@ -122,6 +122,7 @@ AttemptView attempt_view(const AttemptRow& row, const std::string& node, const s
   view.max_rss = verdict.max_rss;
   view.peak_memory = verdict.peak_memory;
   view.leftover = verdict.leftover;
+  view.log_dropped = verdict.log_dropped;
   view.log = log;
   return view;
 }

@@ -229,6 +229,7 @@ Verdict verdict_of(const Record::Exit& exit) {
   verdict.max_rss = exit.max_rss;
   verdict.peak_memory = exit.peak_memory;
   verdict.leftover = exit.leftover;
+  verdict.log_dropped = exit.output_cut;
   verdict.ended_wall = exit.ended_wall;
   verdict.message = main_message(exit);
   const auto note = [&verdict](const std::string& text) {
@@ -246,9 +247,6 @@ Verdict verdict_of(const Record::Exit& exit) {
   }
   if (exit.output_lost > 0) {
     note(fmt::format("{} bytes of output lost: disk full", exit.output_lost));
-  }
-  if (exit.output_cut > 0) {
-    note(fmt::format("{} bytes of output beyond the log's limit not kept", exit.output_cut));
   }
   return verdict;
 }

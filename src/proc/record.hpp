@@ -36,7 +36,7 @@ struct Record {
     std::uint32_t leftover = 0;
     std::string leftover_names;  ///< of the first few, separated by commas
     Bytes output_lost = 0;
-    Bytes output_cut = 0;  ///< beyond the log's size limit
+    Bytes output_cut = 0;  ///< out of the log, because of its limit
     Millis elapsed{0};
     Millis ended_wall{0};
     Millis time_limit{0};

@@ -117,7 +117,7 @@ Result<std::vector<AttemptRow>> StoreReader::attempts(JobId job) {
              db_.prepare("SELECT a.id, a.number, a.gpus, a.gpu_memory, b.boot_id, a.started,"
                          " a.ended, a.revoked, a.killed, a.failure, a.exit_code, a.signal,"
                          " a.user_time, a.system_time, a.max_rss, a.peak_memory, a.leftover,"
-                         " a.verdict_wall, a.message FROM attempts a LEFT JOIN boots b ON"
+                         " a.verdict_wall, a.message, a.log_dropped FROM attempts a LEFT JOIN boots b ON"
                          " b.id=a.boot WHERE a.job=?1 ORDER BY a.id"));
   stmt.bind(job);
   std::vector<AttemptRow> rows;
@@ -149,6 +149,7 @@ Result<std::vector<AttemptRow>> StoreReader::attempts(JobId job) {
     row.verdict.leftover = stmt.get<std::uint32_t>(16);
     row.verdict.ended_wall = stmt.get<Millis>(17);
     row.verdict.message = stmt.text(18);
+    row.verdict.log_dropped = stmt.maybe<Bytes>(19).value_or(0);
   }
 }
 

@@ -86,7 +86,7 @@ Status TransactionWriter::prepare_statements() {
       {&end_attempt_,
        "UPDATE attempts SET ended=?2, revoked=?3, killed=?4, failure=?5, exit_code=?6, signal=?7,"
        " user_time=?8, system_time=?9, max_rss=?10, peak_memory=?11, leftover=?12,"
-       " verdict_wall=?13, message=?14 WHERE id=?1 RETURNING id"},
+       " verdict_wall=?13, message=?14, log_dropped=?15 WHERE id=?1 RETURNING id"},
       {&drop_batch_, "DELETE FROM batches WHERE id=?1"},
       {&put_key_, "INSERT INTO client_keys VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO NOTHING"},
       {&put_history_, "INSERT INTO history VALUES(?1,?2,?3,?4,?5,?6,?7)"},
@@ -337,7 +337,7 @@ Status TransactionWriter::apply(const change::AttemptEnd& end) {
   const Verdict& v = end.verdict;
   end_attempt_.bind(end.id, end.wall, end.revoked, v.killed, v.failure, v.exit_code, v.signal,
                     v.user_time, v.system_time, v.max_rss, v.peak_memory, v.leftover, v.ended_wall,
-                    v.message);
+                    v.message, v.log_dropped);
   TRY_ASSIGN(const bool known, end_attempt_.step());
   if (!known) {
     return fail(ErrorCode::corrupt, fmt::format("attempt {} is not in the store", end.id.value));

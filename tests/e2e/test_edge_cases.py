@@ -375,6 +375,17 @@ def log_parent_missing(world):
     return seen
 
 
+@case("log-limit")
+def log_limit(world):
+    world.berth.cli("set", "log_limit=64KiB", check=0)
+    seen = world.run("seq 100000")
+    text = world.berth.cli("log", 1, check=0).stdout
+    assert text.startswith("1\n2\n") and text.endswith("\n99999\n100000\n")
+    assert "bytes left out here, log_limit is 64KiB]\n" in text
+    assert len(text) <= 65536 + 100
+    return seen
+
+
 # Half a second's worth at once, again and again.
 PRINTER = """
 import sys, time

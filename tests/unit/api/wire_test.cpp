@@ -196,6 +196,7 @@ TEST(WireTest, AnswersArriveAsTheyWereSent) {
   attempt.user_time = Millis(0);
   attempt.peak_memory = 5;
   attempt.leftover = 2;
+  attempt.log_dropped = 1'234'567'890'123;
   attempt.log = "/l\xFFg";
   detail.attempts = {attempt, AttemptView{}};
   detail.commands = {{false, {"a", "\xFF"}}, {true, {"b"}}};

@@ -30,7 +30,9 @@ class LogStreamTest : public ::testing::Test {
     const std::string path = dir_ / "tail";
     std::ofstream(path, std::ios::binary) << text;
     const Fd fd = std::move(*open_log(path));
-    return text.substr(*tail_offset(fd.get(), lines));
+    out_.clear();
+    EXPECT_TRUE(LogText::of(fd.get(), {})->copy(path, lines, sink()).has_value());
+    return out_;
   }
 
   LogSink sink() {
@@ -138,6 +140,120 @@ TEST_F(LogStreamTest, AFollowFromTheLastAttemptOn) {
   detail.attempts = {attempt(10, 1, write("1", "old\n")), attempt(11, 2, write("2", "new\n"))};
   ASSERT_TRUE(follower.look(detail, [](std::uint32_t) {}).has_value());
   EXPECT_EQ(out_, "new\n");
+}
+
+/// A supervisor's files, with a head of 4 bytes.
+class LimitedLogTest : public LogStreamTest {
+ protected:
+  void tail_file(const std::string& name, std::uint64_t seq, std::uint64_t from,
+                 const std::string& text) {
+    fs::remove(dir_ / name);
+    write(name, std::string(format_tail_header({seq, 4, from, kLogLimitMin}).view()) + text);
+  }
+  std::string whole(std::optional<std::uint64_t> lines = {}) {
+    out_.clear();
+    const Fd fd = std::move(*open_log(log_));
+    const auto tails = open_tails(log_);
+    EXPECT_TRUE(LogText::of(fd.get(), tails)->copy(log_, lines, sink()).has_value());
+    return out_;
+  }
+  static std::string gap(std::uint64_t bytes) {
+    return std::string(left_out_line(bytes, kLogLimitMin).view());
+  }
+
+  std::string log_ = write("log", "head");
+};
+
+TEST_F(LimitedLogTest, PartsAreReadAsOneText) {
+  EXPECT_EQ(whole(), "head");
+  tail_file("log.tail", 0, 4, "a\nb");
+  EXPECT_EQ(whole(), "heada\nb") << "nothing is missing yet";
+  EXPECT_EQ(whole(1), "b");
+  EXPECT_EQ(whole(0), "");
+  tail_file("log.tail.old", 4, 20, "c\nd\n");
+  EXPECT_EQ(whole(), "head") << "parts that do not follow each other are not shown";
+  tail_file("log.tail", 5, 24, "e\n");
+  EXPECT_EQ(whole(), "head\n" + gap(16) + "c\nd\ne\n");
+  EXPECT_EQ(whole(2), "d\ne\n");
+  EXPECT_EQ(whole(4), gap(16) + "c\nd\ne\n");
+  EXPECT_EQ(whole(5), "head\n" + gap(16) + "c\nd\ne\n");
+  // Interrupted while it was put together: what is behind the head is not shown twice.
+  write("log", "\n" + gap(16) + "c\n");
+  EXPECT_EQ(whole(), "head\n" + gap(16) + "c\nd\ne\n");
+  fs::remove(dir_ / "log.tail");
+  EXPECT_EQ(whole(), "head\n" + gap(16) + "c\nd\n");
+}
+
+TEST_F(LimitedLogTest, ALaterPartWithoutTheOneBeforeMeansTheLogIsWhole) {
+  write("log", "\n" + gap(16) + "c\nd\ne\n");
+  tail_file("log.tail", 5, 24, "e\n");
+  EXPECT_EQ(whole(), "head\n" + gap(16) + "c\nd\ne\n");
+}
+
+TEST_F(LimitedLogTest, SomebodyElsesFilesAreNoParts) {
+  write("log.tail", "a file of the user's\n");
+  write("log.tail.old", std::string(500, 'x'));
+  EXPECT_EQ(whole(), "head");
+}
+
+TEST_F(LimitedLogTest, FollowingGoesOnThroughTheParts) {
+  LogFollower follower({}, {}, sink());
+  const auto next = [](std::uint32_t) {};
+  JobDetail detail;
+  detail.job.state = JobState::running;
+  detail.attempts = {attempt(10, 1, log_)};
+  ASSERT_TRUE(follower.look(detail, next).has_value());
+  tail_file("log.tail", 0, 4, "aa");
+  ASSERT_TRUE(follower.drain().has_value());
+  EXPECT_EQ(out_, "headaa");
+  write("log.tail", "a.");
+  fs::rename(dir_ / "log.tail", dir_ / "log.tail.old");
+  tail_file("log.tail", 1, 8, "bb");
+  ASSERT_TRUE(follower.drain().has_value());
+  EXPECT_EQ(out_, "headaaa.bb");
+  // Two parts further since the last look.
+  fs::remove(dir_ / "log.tail.old");
+  tail_file("log.tail.old", 3, 16, "dddd");
+  tail_file("log.tail", 4, 20, "e");
+  ASSERT_TRUE(follower.drain().has_value());
+  EXPECT_EQ(out_, "headaaa.bb\n" + gap(6) + "dddde");
+  // The end: what came since is in the log alone.
+  fs::remove(dir_ / "log.tail.old");
+  fs::remove(dir_ / "log.tail");
+  write("log", "\n" + gap(12) + "ddddeEND\n");
+  detail.attempts[0].log_dropped = 12;
+  detail.attempts[0].ended_at = Millis(5);
+  detail.job.state = JobState::succeeded;
+  ASSERT_TRUE(follower.look(detail, next).has_value());
+  EXPECT_EQ(out_, "headaaa.bb\n" + gap(6) + "ddddeEND\n");
+  EXPECT_TRUE(follower.over());
+}
+
+TEST_F(LimitedLogTest, FollowingFromTheLastLinesOn) {
+  tail_file("log.tail.old", 1, 8, "a\nb\n");
+  tail_file("log.tail", 2, 12, "c\n");
+  LogFollower follower({}, 2, sink());
+  JobDetail detail;
+  detail.job.state = JobState::running;
+  detail.attempts = {attempt(10, 1, log_)};
+  ASSERT_TRUE(follower.look(detail, [](std::uint32_t) {}).has_value());
+  write("log.tail", "d\n");
+  ASSERT_TRUE(follower.drain().has_value());
+  EXPECT_EQ(out_, "b\nc\nd\n");
+}
+
+TEST_F(LimitedLogTest, ALogPutTogetherBeforeTheTailWasSeenIsReadOn) {
+  LogFollower follower({}, {}, sink());
+  JobDetail detail;
+  detail.job.state = JobState::running;
+  detail.attempts = {attempt(10, 1, log_)};
+  ASSERT_TRUE(follower.look(detail, [](std::uint32_t) {}).has_value());
+  write("log", "\n" + gap(9) + "tail\n");
+  detail.attempts[0].log_dropped = 9;
+  detail.attempts[0].ended_at = Millis(5);
+  detail.job.state = JobState::succeeded;
+  ASSERT_TRUE(follower.look(detail, [](std::uint32_t) {}).has_value());
+  EXPECT_EQ(out_, "head\n" + gap(9) + "tail\n");
 }
 
 }  // namespace

@@ -319,16 +319,6 @@ TEST_F(ShimTest, FastOutputIsComplete) {
   EXPECT_TRUE(log.ends_with(fmt::format("\n{}\n", kLines)));
 }
 
-TEST_F(ShimTest, OutputBeyondTheLimitIsCountedNotKept) {
-  LaunchSpec job = shell("head -c 5000 /dev/zero | tr '\\0' z");
-  job.log_limit = 1000;
-  const Verdict verdict = run(job);
-  EXPECT_EQ(verdict.failure, std::nullopt);
-  EXPECT_EQ(log_of(job), std::string(1000, 'z') +
-                             "\n[berth] 4000 bytes of output beyond the limit of 1000 not kept\n");
-  EXPECT_EQ(verdict.message, "4000 bytes of output beyond the log's limit not kept");
-}
-
 TEST_F(ShimTest, AFullDiskCostsOutputNotTheJob) {
   const std::string small = path("small");
   std::filesystem::create_directory(small);

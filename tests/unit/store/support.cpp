@@ -224,6 +224,7 @@ void Workload::end(Changes& changes, Job& job) {
     end.verdict.exit_code = static_cast<std::int32_t>(below(256));
     end.verdict.user_time = Millis(below(10'000));
     end.verdict.max_rss = below(kGiB);
+    end.verdict.log_dropped = below(2) * below(kGiB);
   } else {
     end.verdict.signal = 9;
     end.verdict.killed = coin();
