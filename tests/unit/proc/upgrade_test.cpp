@@ -26,7 +26,7 @@ TEST(ProcUpgradeTest, ALaunchSpecOf010IsUnderstoodAndWrittenTheSame) {
   const std::string bytes = content_of("0.1.0/launch.bin");
   const auto spec = decode_launch_spec(bytes);
   ASSERT_TRUE(spec) << spec.error().message;
-  EXPECT_EQ(spec->attempt, AttemptId{5});
+  EXPECT_EQ(spec->attempt, AttemptId{6});
   EXPECT_EQ(spec->job, JobId{6});
   EXPECT_EQ(spec->time_limit, Millis(3'600'000));
   EXPECT_EQ(spec->grace, Millis(10'000));
