@@ -77,7 +77,7 @@ void check_response(std::string_view text) {
 }
 
 using Check = void (*)(std::string_view);
-constexpr std::array<Check, 27> kChecks = {
+constexpr std::array<Check, 26> kChecks = {
     [](std::string_view text) { check(text, decode_submit, encode_submit); },
     [](std::string_view text) { check(text, decode_kill, encode_kill); },
     [](std::string_view text) { check(text, decode_remove, encode_remove); },
@@ -100,7 +100,6 @@ constexpr std::array<Check, 27> kChecks = {
     check_answer<std::vector<GpuView>>,
     check_answer<StatusView>,
     check_answer<EventPage>,
-    check_answer<EventView>,
     check_answer<RemoveAnswer>,
     check_answer<BackupView>,
     check_answer<ControlAnswer>,
