@@ -131,6 +131,10 @@ class Session : public std::enable_shared_from_this<Session> {
       stream_parser_.emplace(std::move(*header_parser_));
       stream_parser_->body_limit(shared_->limits.stream_bytes);
     } else {
+      // The parser held no limit while it read the length, and would now make room for all of it.
+      if (header_parser_->content_length().value_or(0) > shared_->limits.body_bytes) {
+        return failed(http::error::body_limit);
+      }
       parser_.emplace(std::move(*header_parser_));
       parser_->body_limit(shared_->limits.body_bytes);
     }

@@ -427,16 +427,17 @@ Result<std::string> body_or_error(HttpResponse response) {
   if (response.status >= 200 && response.status < 300) {
     return std::move(response.body);
   }
+  ErrorCode code = ErrorCode::io;
   if (auto body = wire::read<ErrorBody>(response.body, wire::Unknown::ignored)) {
-    for (const auto& [code, name] : kCodes) {
-      if (name == body->error.code) {
-        return fail(code, std::move(body->error.message));
-      }
+    for (const auto& [known, name] : kCodes) {
+      code = name == body->error.code ? known : code;
     }
-    return fail(ErrorCode::io, std::move(body->error.message));
+    if (!body->error.message.empty()) {
+      return fail(code, std::move(body->error.message));
+    }
   }
-  return fail(ErrorCode::io, fmt::format("the daemon answered with HTTP status {} and no message",
-                                         response.status));
+  return fail(
+      code, fmt::format("the daemon answered with HTTP status {} and no message", response.status));
 }
 
 }  // namespace berth

@@ -32,7 +32,8 @@ StreamSubmit::StreamSubmit(Loop& loop, Engine& engine, Worker& decoder, HttpRequ
       decoder_(decoder),
       request_(std::move(request)),
       respond_(std::move(respond)),
-      done_(std::move(done)) {}
+      done_(std::move(done)),
+      lines_(kLineMax) {}
 
 void StreamSubmit::read() {
   if (over_ || complete_ || reading_ || parts_.size() >= kPartsWaiting) {
@@ -51,37 +52,19 @@ void StreamSubmit::read() {
 }
 
 void StreamSubmit::decode(std::string piece) {
-  decoder_.post([self = shared_from_this(), piece = std::move(piece)]() mutable {
-    auto out = std::make_shared<Decoded>(self->decode_piece(std::move(piece)));
+  decoder_.post([self = shared_from_this(), piece = std::move(piece)] {
+    auto out = std::make_shared<Decoded>(self->decode_piece(piece));
     self->loop_.post([self, out] { self->decoded(std::move(*out)); });
   });
 }
 
-StreamSubmit::Decoded StreamSubmit::decode_piece(std::string piece) {
+StreamSubmit::Decoded StreamSubmit::decode_piece(const std::string& piece) {
   Decoded out;
   out.end = piece.empty();
-  if (!rest_.empty()) {
-    piece.insert(0, std::exchange(rest_, {}));
-  }
-  std::string_view left = piece;
-  while (!out.error) {
-    const std::size_t newline = left.find('\n');
-    if (newline == std::string_view::npos) {
-      break;
-    }
-    take_line(left.substr(0, newline), out);
-    left.remove_prefix(newline + 1);
-  }
-  if (out.end && !left.empty() && !out.error) {
-    take_line(left, out);
-  } else if (!out.end) {
-    rest_ = left;
-    if (rest_.size() > kLineMax) {
-      out.error = Error{ErrorCode::invalid,
-                        fmt::format("line {} is longer than {} MiB", lines_ + 2, kLineMax >> 20)};
-    }
-  }
-  if (out.end && !head_ && !out.error) {
+  const auto take = [&](std::string_view line) { return take_line(line, out); };
+  if (auto taken = out.end ? lines_.finish(take) : lines_.feed(piece, take); !taken) {
+    out.error = std::move(taken.error());
+  } else if (out.end && !head_) {
     out.error = Error{ErrorCode::invalid,
                       "the submission is empty; its first line must say what "
                       "the jobs share, and how many there are"};
@@ -89,35 +72,22 @@ StreamSubmit::Decoded StreamSubmit::decode_piece(std::string piece) {
   return out;
 }
 
-void StreamSubmit::take_line(std::string_view line, Decoded& out) {
-  if (line.ends_with('\r')) {
-    line.remove_suffix(1);
-  }
-  if (line.empty()) {
-    return;
-  }
+Status StreamSubmit::take_line(std::string_view line, Decoded& out) {
   if (!head_) {
-    auto head = decode_stream_head(line);
-    if (!head) {
-      out.error = std::move(head.error());
-      return;
-    }
-    head_ = *head;
-    out.head = std::move(*head);
-    return;
+    TRY_ASSIGN(StreamHead head, decode_stream_head(line));
+    head_ = head;
+    out.head = std::move(head);
+    return {};
   }
-  auto job = decode_stream_job(line, *head_, lines_);
-  if (!job) {
-    out.error = std::move(job.error());
-    return;
-  }
-  ++lines_;
+  TRY_ASSIGN(JobSpec job, decode_stream_job(line, *head_, jobs_));
+  ++jobs_;
   if (out.parts.empty() || out.weight >= kPartJobs) {
     out.parts.emplace_back().reserve(kPartJobs);
     out.weight = 0;
   }
-  out.weight += part_weight(*job);
-  out.parts.back().push_back(std::move(*job));
+  out.weight += part_weight(job);
+  out.parts.back().push_back(std::move(job));
+  return {};
 }
 
 void StreamSubmit::decoded(Decoded piece) {

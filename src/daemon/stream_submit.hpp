@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/http.hpp"
+#include "api/ndjson.hpp"
 #include "api/wire.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/worker.hpp"
@@ -37,8 +38,8 @@ class StreamSubmit : public std::enable_shared_from_this<StreamSubmit> {
                std::function<void()> done);
   void read();
   void decode(std::string piece);
-  [[nodiscard]] Decoded decode_piece(std::string piece);
-  void take_line(std::string_view line, Decoded& out);
+  [[nodiscard]] Decoded decode_piece(const std::string& piece);
+  Status take_line(std::string_view line, Decoded& out);
   void decoded(Decoded piece);
   void begin(const StreamHead& head);
   void feed();
@@ -60,9 +61,9 @@ class StreamSubmit : public std::enable_shared_from_this<StreamSubmit> {
   bool over_ = false;
 
   // The worker's, and only touched there.
-  std::string rest_;  ///< an incomplete line
+  LineSplitter lines_;
   std::optional<StreamHead> head_;
-  std::uint64_t lines_ = 0;  ///< jobs so far
+  std::uint64_t jobs_ = 0;  ///< so far
 };
 
 }  // namespace berth

@@ -8,6 +8,7 @@ RESULTS has one folder per stage, each with any of
     ctest.xml       of ctest --output-junit
     gtest/*.xml     of the programs, by GTEST_OUTPUT=xml:gtest/
     pytest.xml      of pytest --junitxml
+    fuzz.xml        of tests/tools/fuzz.py --junit
     failed          if the stage as a whole failed; counts when none of the above says why
 Prints what failed and what was skipped. A skip that tests/skips.txt does not list counts as a
 failure. The last line is "N passed, N failed, N skipped"; the exit code is 1 if anything failed.
@@ -102,8 +103,8 @@ def add_stage(tally, folder):
                 continue
             if outcome == "failed" and not bad:  # a crash, a leak, a timeout after the last case
                 tally.add(stage, name, "failed", detail or "the program failed")
-    if (folder / "pytest.xml").exists():
-        for case in cases_of(folder / "pytest.xml"):
+    for name in ("pytest.xml", "fuzz.xml"):
+        for case in cases_of(folder / name) if (folder / name).exists() else ():
             outcome, detail = outcome_of(case)
             tally.add(stage, f"{case.get('classname')}.{case.get('name')}", outcome, detail)
     if (folder / "failed").exists() and len(tally.failed) == known:

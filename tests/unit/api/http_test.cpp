@@ -280,6 +280,20 @@ TEST(HttpTest, ABodyOverTheLimitIsRefusedWithAMessage) {
   EXPECT_THAT(bad->body, HasSubstr("1 MiB"));
 }
 
+// Room was made for the whole of it before the limit was looked at; the daemon died of that.
+TEST(HttpTest, ALengthOverTheLimitIsRefusedBeforeAnyOfTheBody) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  for (const std::string length : {"99999999999", "4611686018427387904"}) {
+    const Fd fd = std::move(*connect_unix(dir / "sock"));
+    write_all(fd.get(),
+              "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " + length + "\r\n\r\nhello");
+    ::shutdown(fd.get(), SHUT_WR);
+    EXPECT_THAT(read_all(fd.get()), StartsWith("HTTP/1.1 413")) << length;
+  }
+  EXPECT_TRUE(connect(dir / "sock").request("GET", "/").has_value());
+}
+
 TEST(HttpTest, AHeaderOverTheLimitIsRefused) {
   const TempDir dir;
   RunningServer server(dir / "sock", echo());

@@ -410,6 +410,10 @@ TEST(WireTest, ErrorsKeepTheirCodeOverTheWire) {
   }
   EXPECT_EQ(*body_or_error(HttpResponse{200, "{}", "", {}}), "{}");
   EXPECT_THAT(body_or_error(HttpResponse{502, "<html>", "", {}}).error().message, HasSubstr("502"));
+  // The code alone is something, but not for people.
+  const auto silent = body_or_error(HttpResponse{404, R"({"error":{"code":"not_found"}})", "", {}});
+  EXPECT_EQ(silent.error().code, ErrorCode::not_found);
+  EXPECT_THAT(silent.error().message, HasSubstr("404"));
 }
 
 TEST(WireStream, AHeadAndJobsComeBackAsTheyWere) {
