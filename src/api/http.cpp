@@ -121,7 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
     const bool wants_continue = lower(header[http::field::expect]) == "100-continue";
     const std::string type = lower(header[http::field::content_type]);
     const bool streamed = type.substr(0, type.find(';')) == kNdjson;
-    // A length that is told is held against a limit with the header, when the kind was not known.
+    // The parser held no limit while it read the length, and would now make room for all of it.
     const std::uint64_t limit =
         streamed ? shared_->limits.stream_bytes : shared_->limits.body_bytes;
     if (header_parser_->content_length() && *header_parser_->content_length() > limit) {
@@ -131,10 +131,6 @@ class Session : public std::enable_shared_from_this<Session> {
       stream_parser_.emplace(std::move(*header_parser_));
       stream_parser_->body_limit(shared_->limits.stream_bytes);
     } else {
-      // The parser held no limit while it read the length, and would now make room for all of it.
-      if (header_parser_->content_length().value_or(0) > shared_->limits.body_bytes) {
-        return failed(http::error::body_limit);
-      }
       parser_.emplace(std::move(*header_parser_));
       parser_->body_limit(shared_->limits.body_bytes);
     }

@@ -75,6 +75,7 @@ TEST_F(ReaderTest, AJobIsShownInFull) {
                  kMiB,
                  kGiB,
                  4,
+                 5 * kMiB,
                  Millis(59)};
   auto failed = job_update(7, JobState::failed);
   failed.failure = FailureClass::gpu_oom;
