@@ -285,9 +285,8 @@ class Session : public std::enable_shared_from_this<Session> {
     // What is there is enough, so that a slow client's jobs need not wait for each other; but what
     // comes in a rush is taken in large pieces.
     error_code ignored;
-    const bool more =
-        !stream_parser_->is_done() && filled_ < piece_.size() &&
-        (filled_ == 0 || buffer_.size() > 0 || stream_.socket().available(ignored) > 0);
+    const bool more = !stream_parser_->is_done() && filled_ < piece_.size() &&
+                      (filled_ == 0 || stream_.socket().available(ignored) > 0);
     if (more) {
       return read_more(then);
     }

@@ -53,7 +53,9 @@ void Machine::spawn(const effect::Start& start, std::shared_ptr<const JobSpec> s
   for (int copy = 0; copy < (twice ? 2 : 1); ++copy) {
     const Key key{start.attempt, copy};
     runs_.insert_or_assign(key, run);
-    timeline_.after(random_.millis(1, 60), Timeline::Of::world, [this, key] { begin(key); });
+    // The twin comes second: alone it would be an ordinary run under a number nobody knows.
+    const Millis birth = copy == 0 ? random_.millis(1, 60) : random_.millis(61, 120);
+    timeline_.after(birth, Timeline::Of::world, [this, key] { begin(key); });
   }
 }
 
