@@ -69,6 +69,13 @@ class ShardedMap {
   using iterator = Iterator<false>;
   using const_iterator = Iterator<true>;
 
+  /// Ids fill all parts alike; with one limit for all of them they would also all grow at once.
+  ShardedMap() {
+    for (std::size_t i = 0; i < Shards; ++i) {
+      shards_[i].max_load_factor(0.75F + 0.75F * static_cast<float>(i) / Shards);
+    }
+  }
+
   [[nodiscard]] iterator begin() { return first<iterator>(*this); }
   [[nodiscard]] const_iterator begin() const { return first<const_iterator>(*this); }
   [[nodiscard]] iterator end() { return {this, Shards, {}}; }

@@ -193,8 +193,9 @@ std::string StoreReader::page_sql(const JobFilter& query, std::optional<QueueId>
       fmt::format(" ORDER BY 1 {} LIMIT {}", query.descending ? "DESC" : "ASC",
                   std::min<std::uint64_t>(matches.empty() ? query.limit : budget, kMaxRowId));
   if (by_id) {
-    return fmt::format("SELECT id, {} FROM jobs NOT INDEXED WHERE id>0{}{}", column(matches),
-                       cursor, tail);
+    // One condition on the id: of two, SQLite would seek by the first and walk to the second.
+    return fmt::format("SELECT id, {} FROM jobs NOT INDEXED WHERE true{}{}", column(matches),
+                       cursor.empty() ? " AND id>0" : cursor, tail);
   }
   if (states.empty()) {
     states = all_states();
@@ -268,10 +269,18 @@ Result<StoreReader::IdPage> StoreReader::listed(const JobFilter& query,
   std::size_t budget = scan_budget;
   for (const auto& [first, last] : merged) {
     const std::size_t limit = query.limit - all.ids.size();
+    // The cursor narrows the range; as a condition of its own it would be walked to.
+    const std::uint64_t after = query.after.value;
+    const std::uint64_t from = query.descending ? first.value : std::max(first.value, after + 1);
+    const std::uint64_t to =
+        query.descending && after != 0 ? std::min(last.value, after - 1) : last.value;
+    if (from > to) {
+      continue;
+    }
     const std::string sql = fmt::format(
-        "SELECT id, {} FROM jobs NOT INDEXED WHERE id BETWEEN {} AND {}{} ORDER BY id {} LIMIT {}",
-        column(matches), std::min(first.value, kMaxRowId), std::min(last.value, kMaxRowId),
-        cursor_condition(query), query.descending ? "DESC" : "ASC",
+        "SELECT id, {} FROM jobs NOT INDEXED WHERE id BETWEEN {} AND {} ORDER BY id {} LIMIT {}",
+        column(matches), std::min(from, kMaxRowId), std::min(to, kMaxRowId),
+        query.descending ? "DESC" : "ASC",
         std::min<std::uint64_t>(matches.empty() ? limit : budget, kMaxRowId));
     TRY_ASSIGN(IdPage found, scan(sql, limit, budget, query.name));
     all.ids.insert(all.ids.end(), found.ids.begin(), found.ids.end());
