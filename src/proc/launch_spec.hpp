@@ -20,7 +20,7 @@ struct LaunchSpec {
   std::string cwd;
   std::string log;                 ///< absolute path
   bool log_named_by_user = false;  ///< true: written by the payload itself, appended to
-  Bytes log_limit = 0;  ///< of a log berth names: more loses its middle. 0: none
+  Bytes log_limit = 0;             ///< of a log berth names: more loses its middle. 0: none
   std::uint32_t umask = 022;
   std::int32_t nice = 0;
   Millis time_limit{0};  ///< 0: none; time spent paused does not count

@@ -113,12 +113,13 @@ Result<PayloadHead> StoreReader::read_head(JobId id) {
 }
 
 Result<std::vector<AttemptRow>> StoreReader::attempts(JobId job) {
-  TRY_ASSIGN(Stmt stmt,
-             db_.prepare("SELECT a.id, a.number, a.gpus, a.gpu_memory, b.boot_id, a.started,"
-                         " a.ended, a.revoked, a.killed, a.failure, a.exit_code, a.signal,"
-                         " a.user_time, a.system_time, a.max_rss, a.peak_memory, a.leftover,"
-                         " a.verdict_wall, a.message, a.log_dropped FROM attempts a LEFT JOIN boots b ON"
-                         " b.id=a.boot WHERE a.job=?1 ORDER BY a.id"));
+  TRY_ASSIGN(
+      Stmt stmt,
+      db_.prepare("SELECT a.id, a.number, a.gpus, a.gpu_memory, b.boot_id, a.started,"
+                  " a.ended, a.revoked, a.killed, a.failure, a.exit_code, a.signal,"
+                  " a.user_time, a.system_time, a.max_rss, a.peak_memory, a.leftover,"
+                  " a.verdict_wall, a.message, a.log_dropped FROM attempts a LEFT JOIN boots b ON"
+                  " b.id=a.boot WHERE a.job=?1 ORDER BY a.id"));
   stmt.bind(job);
   std::vector<AttemptRow> rows;
   while (true) {
