@@ -6,17 +6,10 @@
 #include "cli/commands.hpp"
 #include "cli/control.hpp"
 #include "cli/daemon.hpp"
+#include "cli/describe.hpp"
 
 namespace berth::cli {
 namespace {
-
-std::string joined(const std::vector<std::uint64_t>& ids) {
-  IdSet set;
-  for (const std::uint64_t id : ids) {
-    set.add(id);
-  }
-  return set.to_string();
-}
 
 Outcome control(const ControlOptions& options, const std::string& target,
                 const std::string& unchanged) {
@@ -47,7 +40,7 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
     const auto line = [&any](const std::string& what, const std::vector<std::uint64_t>& ids) {
       if (!ids.empty()) {
         any = true;
-        print(fmt::format("{}: {}\n", what, joined(ids)));
+        print(fmt::format("{}: {}\n", what, id_list(ids)));
       }
     };
     line("paused", answer.paused);
@@ -61,7 +54,7 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
     line("had already ended", answer.finished);
     for (const ControlAnswer::Refused& refused : answer.refused) {
       any = true;
-      warn(fmt::format("job{} {}: {}", refused.ids.size() == 1 ? "" : "s", joined(refused.ids),
+      warn(fmt::format("job{} {}: {}", refused.ids.size() == 1 ? "" : "s", id_list(refused.ids),
                        printable(refused.why)));
     }
     if (!any && answer.unknown.empty()) {
@@ -72,7 +65,7 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
     return fail(ErrorCode::not_found,
                 fmt::format("there {} {}; berth ls --all lists them",
                             answer.unknown.size() == 1 ? "is no job" : "are no jobs",
-                            joined(answer.unknown)));
+                            id_list(answer.unknown)));
   }
   return answer.refused.empty() ? 0 : 1;
 }

@@ -12,14 +12,6 @@
 namespace berth::cli {
 namespace {
 
-std::string joined(const std::vector<std::uint64_t>& ids) {
-  IdSet set;
-  for (const std::uint64_t id : ids) {
-    set.add(id);
-  }
-  return set.to_string();
-}
-
 const std::vector<JobState> kLive{JobState::queued, JobState::running, JobState::paused};
 
 }  // namespace
@@ -39,7 +31,7 @@ Outcome run_kill(const KillOptions& options) {
   } else {
     const auto line = [](const char* what, const std::vector<std::uint64_t>& ids) {
       if (!ids.empty()) {
-        print(fmt::format("{}: {}\n", what, joined(ids)));
+        print(fmt::format("{}: {}\n", what, id_list(ids)));
       }
     };
     line("killed", answer.killed);
@@ -53,7 +45,7 @@ Outcome run_kill(const KillOptions& options) {
     return fail(ErrorCode::not_found,
                 fmt::format("there {} {}; berth ls --all lists them",
                             answer.unknown.size() == 1 ? "is no job" : "are no jobs",
-                            joined(answer.unknown)));
+                            id_list(answer.unknown)));
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/idset.hpp"
 #include "base/units.hpp"
 #include "cli/table.hpp"
 
@@ -27,6 +28,14 @@ Style style_of_gpu(const std::string& state) {
 
 std::string label(const JobView& job) {
   return printable(job.name.empty() ? job.command : job.name);
+}
+
+std::string id_list(const std::vector<std::uint64_t>& ids) {
+  IdSet set;
+  for (const std::uint64_t id : ids) {
+    set.add(id);
+  }
+  return set.to_string();
 }
 
 std::string gpu_list(const std::vector<std::uint32_t>& indices) {

@@ -13,6 +13,8 @@ namespace berth::cli {
 [[nodiscard]] std::string label(const JobView& job);
 /// "0,3" where it runs or ran; otherwise empty.
 [[nodiscard]] std::string gpu_list(const std::vector<std::uint32_t>& indices);
+/// "3,5-9".
+[[nodiscard]] std::string id_list(const std::vector<std::uint64_t>& ids);
 /// "2", "1..4", with " × 8 GiB" for shares of cards.
 [[nodiscard]] std::string gpu_request(const JobView& job);
 /// How long the last attempt has run, or ran; empty if it has not.
