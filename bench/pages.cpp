@@ -12,7 +12,9 @@ namespace {
 using namespace berth;
 using namespace berth::bench;
 
-constexpr int kRounds = 40;
+constexpr int kRounds = 200;
+/// In what no index answers, pages of a walk are followed so far.
+constexpr int kPages = 20;
 
 template <class Page>
 void measure(const std::string& what, Page page) {
@@ -24,8 +26,25 @@ void measure(const std::string& what, Page page) {
     times.push_back(milliseconds_since(begun));
   }
   std::ranges::sort(times);
-  fmt::print("{:<44} {:3} rows  p50 {:7.3f}  max {:7.3f} ms\n", what, rows, quantile(times, 0.5),
-             times.back());
+  fmt::print("{:<44} {:3} rows  p50 {:7.3f}  p99 {:7.3f}  max {:7.3f} ms\n", what, rows,
+             quantile(times, 0.5), quantile(times, 0.99), times.back());
+}
+
+/// Follows the list from page to page, and from its beginning again.
+void measure_sorted(StoreReader& reader, std::string what, JobFilter filter) {
+  for (const auto& [name, sort] : kJobSorts) {
+    for (const bool descending : {false, true}) {
+      filter.sort = sort;
+      filter.descending = descending;
+      filter.after = {};
+      int pages = 0;
+      measure(fmt::format("{}, by {}{}", what, descending ? "-" : "", name), [&] {
+        const JobListing page = must(reader.list(filter));
+        filter.after = page.next && ++pages % kPages != 0 ? *page.next : ListPlace{};
+        return page.rows.size();
+      });
+    }
+  }
 }
 
 }  // namespace
@@ -89,6 +108,10 @@ int main(int argc, char** argv) {
         measure(what + (descending ? ", newest first" : ""),
                 [&] { return must(reader.list(filter)).rows.size(); });
       }
+    }
+    measure_sorted(reader, "all", {});
+    for (const std::size_t which : {1U, 2U, 3U, 6U, 7U, 8U, 11U, 12U, 14U}) {
+      measure_sorted(reader, filters.at(which).first, filters.at(which).second);
     }
     HistoryQuery history;
     history.descending = true;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Figures as ratios within one run: the machine may be slow or busy, the ratio should not care.
 
-  bench/run.py [--build DIR] [--rounds N] [--jobs N] [--only PART] [--json FILE] [--markdown FILE]
+  bench/run.py [--build DIR] [--rounds N] [--jobs N] [--only PART…] [--json FILE] [--markdown FILE]
 
-Parts: ratios (throughput and latency against a ceiling), scale (a million queued jobs), peers (other
-tools on the same jobs).
+Parts: ratios (throughput and latency against a ceiling), scale (a million queued jobs), pages (of a
+million jobs, over TCP), load (the API under many clients), peers (other tools on the same jobs).
 """
 import argparse
 import http.client
@@ -22,10 +22,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import api
 import peers
 import scale
 
 ROOT = Path(__file__).resolve().parent.parent
+PARTS = ["ratios", "scale", "pages", "load", "peers"]
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -39,15 +41,23 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+class Refused(SystemExit):
+    """What the daemon does not do ends the bench, unless somebody reckons with it."""
+
+
 class Daemon:
     """A daemon of its own in a fresh directory, ended when the block ends."""
 
-    def __init__(self, build, gpus="none"):
+    Refused = Refused
+
+    def __init__(self, build, gpus="none", prepare=lambda directory: None):
         self.build = build
         self.gpus = gpus
+        self.prepare = prepare
 
     def __enter__(self):
         self.dir = tempfile.mkdtemp(prefix="berth-bench-")
+        self.prepare(self.dir)
         self.log = open(os.path.join(self.dir, "daemon.log"), "wb")
         self.start()
         return self
@@ -55,16 +65,24 @@ class Daemon:
     def start(self):
         env = dict(os.environ, BERTH_DIR=self.dir, BERTH_GPUS=self.gpus)
         self.process = subprocess.Popen([self.build / "bin/berthd"], env=env, stderr=self.log)
-        deadline = time.monotonic() + 30
-        while not os.path.exists(self.dir + "/sock"):
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit(f"the daemon did not start; see {self.dir}/daemon.log")
-            time.sleep(0.005)
         self.connection = UnixConnection(self.dir + "/sock")
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self.connection.connect()
+                return
+            except OSError:  # not there yet, or not yet listening
+                if time.monotonic() > deadline or self.process.poll() is not None:
+                    raise SystemExit(f"the daemon did not start; see {self.dir}/daemon.log")
+            time.sleep(0.005)
+
+    def stop(self):
+        self.connection.close()
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
 
     def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
+        self.stop()
         self.log.close()
         shutil.rmtree(self.dir, ignore_errors=True)
 
@@ -73,7 +91,7 @@ class Daemon:
         response = self.connection.getresponse()
         data = json.loads(response.read())
         if response.status >= 300:
-            raise SystemExit(f"{method} {path}: {data}")
+            raise Refused(f"{method} {path}: {data}")
         return data
 
     def submit(self, jobs, queues=()):
@@ -121,13 +139,18 @@ def main():
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--peer-jobs", type=int, default=300)
     parser.add_argument("--idle-seconds", type=int, default=60)
-    parser.add_argument("--only", nargs="*", choices=["ratios", "scale", "peers"])
+    parser.add_argument("--page-rounds", type=int, default=300, help="of each kind of page")
+    parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--page-rate", type=int, default=1000, help="pages per second under load")
+    parser.add_argument("--seconds", type=float, default=60, help="of load, without a pause")
+    parser.add_argument("--store", type=Path, help="made by fill_store before, to save the time")
+    parser.add_argument("--only", nargs="*", choices=PARTS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
     build = options.build.resolve()
 
-    parts = options.only or ["ratios", "scale", "peers"]
+    parts = options.only or PARTS
     texts, numbers, all_met = [], {}, True
     for part in parts:
         print(f"== {part}", file=sys.stderr, flush=True)
@@ -138,10 +161,12 @@ def main():
             continue
         if part == "ratios":
             rows, values = ratios(build, options)
-        else:
+        elif part == "scale":
             rows = scale.measure(build, Daemon, job, options.backlog, options.samples,
                                  options.idle_seconds)
             values = scale.figures(rows, options.backlog)
+        else:
+            rows, values = api_part(part, build, options)
         numbers[part] = rows
         text, met = table(values)
         all_met &= met
@@ -155,6 +180,16 @@ def main():
     if options.markdown:
         options.markdown.write_text(text + "\n")
     return 0 if all_met else 1
+
+
+def api_part(part, build, options):
+    with tempfile.TemporaryDirectory(prefix="berth-bench-") as directory:
+        store = options.store or api.make_store(build, directory, options.backlog)
+        if part == "pages":
+            rows = api.pages(build, Daemon, store, options.backlog, options.page_rounds)
+            return rows, api.page_figures(rows)
+        rows = api.measure_load(build, Daemon, job, store, options)
+        return rows, api.load_figures(rows, options)
 
 
 def cpu_model():

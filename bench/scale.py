@@ -98,9 +98,7 @@ def pages(daemon, count, rounds):
 
 def restart(daemon, build):
     """Seconds from starting the program to its first answer."""
-    daemon.process.terminate()
-    daemon.process.wait(60)
-    daemon.connection.close()
+    daemon.stop()
     begin = time.monotonic()
     daemon.start()
     daemon.call("GET", "/api/status")

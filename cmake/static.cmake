@@ -42,11 +42,17 @@ endfunction()
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(SQLite3 REQUIRED)
 find_package(yaml-cpp REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
 berth_use_archive(Boost::json boost_json)
 berth_use_archive(Boost::container boost_container)
 berth_use_archive(SQLite::SQLite3 sqlite3)
 set_property(TARGET SQLite::SQLite3 APPEND PROPERTY INTERFACE_LINK_LIBRARIES m ${CMAKE_DL_LIBS})
 berth_use_archive(yaml-cpp yaml-cpp)
+berth_use_archive(OpenSSL::SSL ssl)
+berth_use_archive(OpenSSL::Crypto crypto)
+berth_use_archive(ZLIB::ZLIB z)
+set_property(TARGET OpenSSL::Crypto APPEND PROPERTY INTERFACE_LINK_LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
 
 # Debian has no archive of fmt; its headers hold the whole of it. What has to be instantiated differs
 # between versions.

@@ -30,6 +30,9 @@ import elf_check
 REPO = pathlib.Path(__file__).resolve().parent.parent
 HERE = REPO / "packaging"
 PROGRAMS = ("berth", "berthd", "berth-shim", "berth-sim", "berth-simgpu")
+# Links to berth, which behaves as the program it is called as.
+NAMES = ("gpu_manager", "gpu_resource_manager", "gpu_scheduler", "main_gpu", "main_gpus",
+         "gpulimit", "gpulimitc", "gpulimit_server", "gpulimit-server")
 LIBRARY = "lib/berth-sim/libnvidia-ml.so.1"
 # Whose code is in the programs, and under which terms.
 LINKED_IN = ("libboost-json1.81-dev", "libc6-dev", "libcli11-dev", "libfmt-dev", "libspdlog-dev",
@@ -65,10 +68,12 @@ def packed(data):
 
 
 class Tree:
-    """The files of a package by path: their bytes, and whether they are programs."""
+    """The files of a package by path: their bytes, and whether they are programs; and the links,
+    to what lies beside them."""
 
     def __init__(self):
         self.files = {}
+        self.links = {}
 
     def add(self, path, data, executable=False):
         self.files[str(path)] = (data if isinstance(data, bytes) else data.encode(), executable)
@@ -85,6 +90,7 @@ class Tree:
         for path, (data, executable) in self.files.items():
             if (to := change(path)) is not None:
                 other.add(to, data, executable)
+        other.links = {change(path): target for path, target in self.links.items()}
         return other
 
 
@@ -108,6 +114,7 @@ def collect(build, scratch, version):
         stripped = scratch / pathlib.Path(name).name
         run("strip", "--strip-unneeded", "--remove-section=.comment", "-o", stripped, build / name)
         tree.add(name, stripped.read_bytes(), executable=name.startswith("bin/"))
+    tree.links = {f"bin/{name}": "berth" for name in NAMES}
     berth = build / "bin" / "berth"
     run(berth, "__man", scratch / "man")
     (scratch / "man" / "berthd.1").write_text(daemon_page(build, version))
@@ -141,11 +148,16 @@ def write_tarball(tree, path, top, date):
     raw = io.BytesIO()
     # Files alone: unpacking into a directory that exists must not change that directory.
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name, (data, executable) in sorted(tree.files.items()):
+        for name in sorted([*tree.files, *tree.links]):
             info = tarfile.TarInfo(f"{top}/{name}")
-            info.size, info.mtime = len(data), date
-            info.mode = 0o755 if executable else 0o644
+            info.mtime = date
             info.uname = info.gname = "root"
+            if name in tree.links:
+                info.type, info.linkname, info.mode = tarfile.SYMTYPE, tree.links[name], 0o777
+                tar.addfile(info)
+                continue
+            data, executable = tree.files[name]
+            info.size, info.mode = len(data), 0o755 if executable else 0o644
             tar.addfile(info, io.BytesIO(data))
     path.write_bytes(packed(raw.getvalue()))
 
@@ -191,6 +203,8 @@ def write_deb(tree, path, version, date, scratch):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
         file.chmod(0o755 if executable else 0o644)
+    for name, target in tree.links.items():
+        (root / name).symlink_to(target)
     for folder in [root, *(p for p in root.rglob("*") if p.is_dir())]:
         folder.chmod(0o755)
     run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, path,

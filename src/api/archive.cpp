@@ -5,11 +5,28 @@
 
 namespace berth::wire {
 
-json::value bytes_value(std::string_view bytes) {
-  if (is_utf8(bytes)) {
-    return json::value(bytes);
+bool Writer::begin(std::string_view key) {
+  if (!only_.empty() && std::ranges::find(only_, key) == only_.end()) {
+    return false;
   }
-  return json::object{{"base64", base64_encode(bytes)}};
+  out_ += std::exchange(empty_, false) ? "{\"" : ",\"";
+  out_ += key;  // ours, and plain
+  out_ += "\":";
+  return true;
+}
+
+void Writer::put_text(std::string& out, std::string_view text) {
+  is_utf8(text) ? append_json_string(out, text) : append_json_string(out, to_utf8(text));
+}
+
+void Writer::put_bytes(std::string& out, std::string_view bytes) {
+  if (is_utf8(bytes)) {
+    append_json_string(out, bytes);
+  } else {
+    out += R"({"base64":")";
+    out += base64_encode(bytes);
+    out += R"("})";
+  }
 }
 
 std::string Place::to_string() const {
@@ -89,7 +106,7 @@ void Reader::get_bytes(const Place& place, const json::value& in, std::string& o
 
 void Reader::bytes_list(std::string_view key, std::vector<std::string>& out) {
   const json::value* value = find(key);
-  if (value == nullptr || value->is_null()) {
+  if (value == nullptr || (value->is_null() && !is_request())) {
     return;
   }
   const Place place{&place_, key};
@@ -151,6 +168,42 @@ void Reader::get(const Place& place, const json::value& in, FailureClass& out) {
 
 void Reader::get(const Place& place, const json::value& in, JobId& out) {
   get(place, in, out.value);
+}
+
+void Reader::get(const Place& place, const json::value& in, ListPlace& out) {
+  if (!in.is_string()) {
+    return get(place, in, out.id);
+  }
+  std::string text;
+  get(place, in, text);
+  if (const auto found = list_place_from(text)) {
+    out = *found;
+  } else {
+    reading_.failed(place, "expected where a page goes on, got " + shown(in));
+  }
+}
+
+void Reader::get(const Place& place, const json::value& in, After& out) {
+  std::string text;
+  get(place, in, text);
+  if (const auto after = after_from(text)) {
+    out = *after;
+  } else {
+    reading_.failed(place, "expected ok, any or failed, got " + shown(in));
+  }
+}
+
+void Reader::get(const Place& place, const json::value& in,
+                 std::map<std::string, std::string>& out) {
+  const json::object* object = in.if_object();
+  if (object == nullptr) {
+    return reading_.failed(place, "expected an object, got " + shown(in));
+  }
+  out.clear();
+  for (const auto& entry : *object) {
+    const Place element{&place, entry.key()};
+    get(element, entry.value(), out[std::string(entry.key())]);
+  }
 }
 
 void Reader::get(const Place& place, const json::value& in,

@@ -4,20 +4,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "api/text.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "core/job.hpp"
+#include "core/job_sort.hpp"
 
 namespace berth::wire {
 
@@ -33,22 +38,35 @@ inline constexpr std::size_t kStringMax = 131'071;
 template <class T>
 concept Number = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-json::value bytes_value(std::string_view bytes);
+template <class T>
+inline constexpr bool kOptional = false;
+template <class T>
+inline constexpr bool kOptional<std::optional<T>> = true;
 
+/// Writes the text as it goes: a page of jobs is made several times as fast as by way of a tree.
 class Writer {
  public:
   static constexpr bool kWriting = true;
 
   template <class T>
-  static json::object object(const T& value) {
-    Writer writer;
+  static std::string text(const T& value) {
+    std::string out;
+    put(out, value);
+    return out;
+  }
+  /// Of its fields only these, unless there are none.
+  template <class T>
+  static void object(std::string& out, const T& value, std::span<const std::string> only = {}) {
+    Writer writer(out, only);
     describe(writer, value);
-    return std::move(writer.out_);
+    out += writer.empty_ ? "{}" : "}";
   }
 
   template <class T>
   void need(std::string_view key, const T& value) {
-    out_.emplace(key, put(value));
+    if (begin(key)) {
+      put(out_, value);
+    }
   }
   template <class T>
   void field(std::string_view key, const T& value) {
@@ -64,62 +82,98 @@ class Writer {
   /// "" or 0 is null.
   template <class T>
   void or_null(std::string_view key, const T& value) {
-    out_.emplace(key, value == T{} ? json::value(nullptr) : put(value));
+    if (begin(key)) {
+      value == T{} ? put_null(out_) : put(out_, value);
+    }
   }
   void bytes(std::string_view key, const std::string& value) {
-    out_.emplace(key, bytes_value(value));
+    if (begin(key)) {
+      put_bytes(out_, value);
+    }
   }
   void bytes_or_null(std::string_view key, const std::string& value) {
-    out_.emplace(key, value.empty() ? json::value(nullptr) : bytes_value(value));
+    if (begin(key)) {
+      value.empty() ? put_null(out_) : put_bytes(out_, value);
+    }
   }
   void bytes_list(std::string_view key, const std::vector<std::string>& values) {
-    json::array array;
-    array.reserve(values.size());
-    for (const auto& value : values) {
-      array.push_back(bytes_value(value));
+    if (begin(key)) {
+      put_list(out_, values, [this](const std::string& value) { put_bytes(out_, value); });
     }
-    out_.emplace(key, std::move(array));
   }
   void check(bool, std::string_view, std::string_view) {}
 
-  template <Number T>
-  static json::value put(T value) {
-    return json::value(value);
-  }
-  static json::value put(bool value) { return json::value(value); }
-  static json::value put(const std::string& text) { return json::value(to_utf8(text)); }
-  static json::value put(Millis time) { return json::value(time.count()); }
-  static json::value put(JobState state) { return json::value(to_string(state)); }
-  static json::value put(FailureClass failure) { return json::value(to_string(failure)); }
-  static json::value put(JobId id) { return json::value(id.value); }
-  template <class T>
-  static json::value put(const std::optional<T>& value) {
-    return value ? put(*value) : json::value(nullptr);
-  }
-  template <class T>
-  static json::value put(const std::vector<T>& values) {
-    json::array array;
-    array.reserve(values.size());
-    for (const auto& value : values) {
-      array.push_back(put(value));
+ private:
+  Writer(std::string& out, std::span<const std::string> only) : out_(out), only_(only) {}
+
+  /// Whether the field is wanted; then its value comes next.
+  bool begin(std::string_view key);
+
+  static void put_null(std::string& out) { out += "null"; }
+  static void put_text(std::string& out, std::string_view text);
+  static void put_bytes(std::string& out, std::string_view bytes);
+  template <class List, class Put>
+  static void put_list(std::string& out, const List& list, Put put_one) {
+    out += '[';
+    bool first = true;
+    for (const auto& one : list) {
+      out += std::exchange(first, false) ? "" : ",";
+      put_one(one);
     }
-    return array;
+    out += ']';
   }
-  static json::value put(const std::map<std::string, std::uint64_t>& map) {
-    json::object object;
+  template <class Map>
+  static void put_map(std::string& out, const Map& map) {
+    out += '{';
+    bool first = true;
     for (const auto& [key, value] : map) {
-      object.emplace(to_utf8(key), value);
+      out += std::exchange(first, false) ? "" : ",";
+      put(out, key);
+      out += ':';
+      put(out, value);
     }
-    return object;
+    out += '}';
+  }
+
+  template <Number T>
+  static void put(std::string& out, T value) {
+    const fmt::format_int text(value);
+    out.append(text.data(), text.size());
+  }
+  static void put(std::string& out, bool value) { out += value ? "true" : "false"; }
+  static void put(std::string& out, const std::string& text) { put_text(out, text); }
+  static void put(std::string& out, Millis time) { put(out, time.count()); }
+  static void put(std::string& out, JobState state) { put_text(out, to_string(state)); }
+  static void put(std::string& out, FailureClass failure) { put_text(out, to_string(failure)); }
+  static void put(std::string& out, After after) { put_text(out, to_string(after)); }
+  static void put(std::string& out, JobId id) { put(out, id.value); }
+  /// A number, as ever, where that says it all.
+  static void put(std::string& out, const ListPlace& place) {
+    place.key ? put_text(out, to_string(place)) : put(out, place.id.value);
+  }
+  template <class T>
+  static void put(std::string& out, const std::optional<T>& value) {
+    value ? put(out, *value) : put_null(out);
+  }
+  template <class T>
+  static void put(std::string& out, const std::vector<T>& values) {
+    put_list(out, values, [&out](const T& value) { put(out, value); });
+  }
+  static void put(std::string& out, const std::map<std::string, std::uint64_t>& map) {
+    put_map(out, map);
+  }
+  static void put(std::string& out, const std::map<std::string, std::string>& map) {
+    put_map(out, map);
   }
   template <class T>
     requires std::is_class_v<T>
-  static json::value put(const T& value) {
-    return object(value);
+  static void put(std::string& out, const T& value) {
+    object(out, value);
   }
 
- private:
-  json::object out_;
+  std::string& out_;
+  std::span<const std::string> only_;
+  bool empty_ = true;
 };
 
 /// Where in a document a reader is, for messages: a chain of frames up the stack.
@@ -169,10 +223,11 @@ class Reader {
     }
     with(key, *value, out);
   }
-  /// Absent or null leaves what is there.
+  /// Absent leaves what is there, and so does null, but in a request only where null has a meaning.
   template <class T>
   void field(std::string_view key, T& out) {
-    if (const json::value* value = find(key); value != nullptr && !value->is_null()) {
+    if (const json::value* value = find(key);
+        value != nullptr && (!value->is_null() || (is_request() && !kOptional<T>))) {
       with(key, *value, out);
     }
   }
@@ -182,15 +237,23 @@ class Reader {
   }
   template <class T>
   void or_null(std::string_view key, T& out) {
-    field(key, out);
+    if (const json::value* value = find(key); value != nullptr && !value->is_null()) {
+      with(key, *value, out);
+    }
   }
   void bytes(std::string_view key, std::string& out) {
+    if (const json::value* value = find(key);
+        value != nullptr && (!value->is_null() || is_request())) {
+      const Place place{&place_, key};
+      get_bytes(place, *value, out);
+    }
+  }
+  void bytes_or_null(std::string_view key, std::string& out) {
     if (const json::value* value = find(key); value != nullptr && !value->is_null()) {
       const Place place{&place_, key};
       get_bytes(place, *value, out);
     }
   }
-  void bytes_or_null(std::string_view key, std::string& out) { bytes(key, out); }
   void bytes_list(std::string_view key, std::vector<std::string>& out);
   /// Refuses the field `key` unless `ok`.
   void check(bool ok, std::string_view key, std::string_view what) {
@@ -204,6 +267,7 @@ class Reader {
   Reader(Reading& reading, const Place& place, const json::object& in)
       : reading_(reading), place_(place), in_(in) {}
 
+  [[nodiscard]] bool is_request() const { return reading_.unknown == Unknown::error; }
   const json::value* find(std::string_view key);
   void finish();
   void get_bytes(const Place& place, const json::value& in, std::string& out);
@@ -216,15 +280,18 @@ class Reader {
 
   template <Number T>
   void get(const Place& place, const json::value& in, T& out) {
-    if (in.is_int64() || in.is_uint64()) {
+    // 5.0 is 5 to whoever has no integers; to_number takes it, but nothing with a fraction.
+    const bool whole = !in.is_double() || in.get_double() == std::trunc(in.get_double());
+    if (in.is_number() && whole) {
+      constexpr auto kMax =
+          static_cast<T>(std::min<std::uint64_t>(std::numeric_limits<T>::max(), kNumberMax));
       json::error_code error;
-      if (const T number = in.to_number<T>(error); !error) {
+      if (const T number = in.to_number<T>(error); !error && (number <= kMax || !is_request())) {
         out = number;
         return;
       }
       return reading_.failed(place, fmt::format("expected a number from {} to {}, got {}",
-                                                std::numeric_limits<T>::min(),
-                                                std::numeric_limits<T>::max(), shown(in)));
+                                                std::numeric_limits<T>::min(), kMax, shown(in)));
     }
     reading_.failed(
         place,
@@ -235,8 +302,11 @@ class Reader {
   void get(const Place& place, const json::value& in, Millis& out);
   void get(const Place& place, const json::value& in, JobState& out);
   void get(const Place& place, const json::value& in, FailureClass& out);
+  void get(const Place& place, const json::value& in, After& out);
   void get(const Place& place, const json::value& in, JobId& out);
+  void get(const Place& place, const json::value& in, ListPlace& out);
   void get(const Place& place, const json::value& in, std::map<std::string, std::uint64_t>& out);
+  void get(const Place& place, const json::value& in, std::map<std::string, std::string>& out);
   template <class T>
   void get(const Place& place, const json::value& in, std::optional<T>& out) {
     get(place, in, out.emplace());
@@ -288,11 +358,35 @@ Result<T> read(std::string_view body, Unknown unknown) {
 
 namespace berth {
 
+inline constexpr std::size_t kKeyMax = 128;  ///< bytes of a client's key
+
 template <class A>
 void describe(A& a, wire::Ref<A, GpuCount> gpus) {
   a.need("min", gpus.min);
   a.need("max", gpus.max);
   a.check(gpus.min <= gpus.max, "max", "is less than min");
+}
+
+/// Likewise in requests and answers.
+template <class A>
+void describe(A& a, wire::Ref<A, BatchTraits> traits) {
+  a.unless("dialect", traits.dialect, {});
+  if (!A::kWriting || !traits.state_dir.empty()) {
+    a.bytes("state_dir", traits.state_dir);
+  }
+  if (!A::kWriting || !traits.log.empty()) {
+    a.bytes("log", traits.log);
+  }
+  a.unless("mode", traits.mode, {});
+  if (!A::kWriting || !traits.config_file.empty()) {
+    a.bytes("config_file", traits.config_file);
+  }
+  a.unless("config_index", traits.config_index, 0);
+  a.unless("pid", traits.pid, 0);
+  a.check(traits.state_dir.empty() || traits.state_dir.starts_with('/'), "state_dir",
+          "must be an absolute path");
+  a.check(traits.log.find('/') == std::string::npos && traits.log != "." && traits.log != "..",
+          "log", "must be the name of a file in state_dir, without a directory");
 }
 
 /// A command looks the same in requests and answers.

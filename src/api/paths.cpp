@@ -101,6 +101,11 @@ Status make_directories(const fs::path& dir) {
 
 }  // namespace
 
+std::string report_path(const std::string& logs, std::uint64_t job, std::uint32_t attempt) {
+  constexpr std::uint64_t kJobsInDirectory = 1000;
+  return fmt::format("{}/{}/{}.{}.report", logs, job / kJobsInDirectory, job, attempt);
+}
+
 bool on_network_file_system(const std::string& path) {
   fs::path at(path);
   struct statfs info{};

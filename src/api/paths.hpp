@@ -1,6 +1,7 @@
 #pragma once
 // Where an instance keeps its state: one directory per host, on a local disk.
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.hpp"
@@ -24,6 +25,11 @@ struct InstancePaths {
 /// ${XDG_STATE_HOME:-~/.local/state}/berth/HOST; else, where that is on a network file system,
 /// /var/tmp/berth-UID/HOST. Creates nothing.
 [[nodiscard]] Result<InstancePaths> find_instance();
+
+/// Where an attempt leaves what it reports of itself (BERTH_REPORT), beside the log that berth
+/// names.
+[[nodiscard]] std::string report_path(const std::string& logs, std::uint64_t job,
+                                      std::uint32_t attempt);
 
 /// Creates the directories with mode 0700. Refuses a directory that belongs to somebody else or in
 /// which somebody else could write: whoever can replace the socket can read what jobs are given.

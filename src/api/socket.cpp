@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -99,6 +100,17 @@ Result<Fd> connect_unix(const std::string& path) {
                   fmt::format("'{}' belongs to somebody else: {}", path, std::strerror(error)));
     }
     return fail_errno(fmt::format("cannot connect to '{}'", path), error);
+  }
+  // What we are about to send is for nobody else: commands, and the environment with its secrets.
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return fail_errno(fmt::format("cannot tell who answers on '{}'", path), errno);
+  }
+  if (peer.uid != ::geteuid() && ::geteuid() != 0) {
+    return fail(ErrorCode::refused, fmt::format("user {} answers on '{}', not you; look who may "
+                                                "write to that directory, or set BERTH_DIR",
+                                                peer.uid, path));
   }
   return fd;
 }

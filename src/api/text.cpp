@@ -65,4 +65,47 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
+void append_json_string(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  std::size_t begin = 0;  // of what can stand as it is
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && c != '"' && c != '\\') {
+      continue;
+    }
+    out += text.substr(begin, i - begin);
+    begin = i + 1;
+    out += '\\';
+    switch (c) {
+      case '"':
+      case '\\':
+        out += c;
+        break;
+      case '\b':
+        out += 'b';
+        break;
+      case '\f':
+        out += 'f';
+        break;
+      case '\n':
+        out += 'n';
+        break;
+      case '\r':
+        out += 'r';
+        break;
+      case '\t':
+        out += 't';
+        break;
+      default:
+        out += "u00";
+        out += kHex[byte >> 4];
+        out += kHex[byte & 15];
+    }
+  }
+  out += text.substr(begin);
+  out += '"';
+}
+
 }  // namespace berth

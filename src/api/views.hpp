@@ -12,8 +12,19 @@
 #include "base/time.hpp"
 #include "base/units.hpp"
 #include "core/job.hpp"
+#include "core/job_sort.hpp"
 
 namespace berth {
+
+/// Why a job waits, as data: what docs/formats/api.md lists for each kind.
+struct CauseView {
+  std::string kind;
+  std::map<std::string, std::uint64_t> numbers = {};
+  std::map<std::string, std::string> names = {};
+  std::vector<std::uint64_t> jobs = {};  ///< that it is about, the first of them
+
+  friend bool operator==(const CauseView&, const CauseView&) = default;
+};
 
 struct JobView {
   std::uint64_t id = 0;
@@ -36,12 +47,16 @@ struct JobView {
   std::string command;  ///< see display_commands()
   std::uint32_t retries = 0;
   std::uint32_t retries_used = 0;
+  std::uint32_t excused = 0;               ///< further retries, for what was not its fault
   std::optional<Bytes> gpu_memory;         ///< per GPU; none: whole cards
   std::string cwd;                         ///< bytes
   std::string log;                         ///< bytes; of the last attempt; empty: none yet
   std::vector<std::uint32_t> gpu_indices;  ///< of the last attempt
   std::vector<std::string> gpu_uuids;
-  bool expedited = false;  ///< waits, and starts before all others
+  bool expedited = false;                          ///< waits, and starts before all others
+  std::map<std::string, std::string> params = {};  ///< what tells it from others of its sweep
+  std::uint64_t attempt = 0;                       ///< the last one; 0: none yet
+  std::optional<CauseView> why = {};               ///< `reason` as data
 
   friend bool operator==(const JobView&, const JobView&) = default;
 };
@@ -68,6 +83,7 @@ struct AttemptView {
   std::uint32_t leftover = 0;
   Bytes log_dropped = 0;  ///< left out of the middle of its log
   std::string log;        ///< bytes, absolute path
+  std::string report;     ///< likewise; what it says of itself, if there is such a file
 
   friend bool operator==(const AttemptView&, const AttemptView&) = default;
 };
@@ -80,41 +96,103 @@ struct JobDetail {
   std::optional<Environment> environment;  ///< only for those who may see it
   Environment extra_env;
   std::vector<std::uint64_t> after;
+  After after_kind = After::ok;
+  std::optional<Millis> start_at;            ///< it waits until then
+  std::map<std::string, std::string> rules;  ///< its own
   std::uint32_t cpus = 0;
   Bytes memory = 0;
   std::map<std::string, std::uint64_t> resources;
   Millis time_limit{0};
   Millis grace{0};
   bool linger = false;
+  std::string signal;             ///< the warning before its end, as in USR1@120; empty: none
+  std::string work_dir = {};      ///< bytes; empty: cwd
+  std::uint64_t fingerprint = 0;  ///< 0: none; see DoneQuestion
+  BatchTraits batch_traits = {};  ///< of its batch
 
   friend bool operator==(const JobDetail&, const JobDetail&) = default;
 };
 
 struct JobPage {
   std::vector<JobView> jobs;
-  std::optional<std::uint64_t> next;  ///< pass as `after` for the next page
+  std::optional<ListPlace> next;  ///< pass as `after` for the next page
 
   friend bool operator==(const JobPage&, const JobPage&) = default;
 };
 
-struct ReasonView {
-  std::string kind;  ///< for programs: "gpu_busy", "queue_limit", "dependency", …
+/// Why not this card.
+struct ObstacleView {
+  std::uint32_t gpu = 0;  ///< its index
+  std::string kind;
   std::string text;  ///< for people
+  Bytes free = 0;    ///< after claims; 0 as below: of no importance
+  Bytes needed = 0;
+  Bytes strangers = 0;  ///< memory that processes outside berth hold
+  bool own = false;     ///< those of them that are in the way are the user's own
+  std::uint32_t utilization = 0;
+  std::uint32_t utilization_max = 0;
+  std::vector<std::uint64_t> jobs;  ///< who has claims on it
+  std::string detail;
+
+  friend bool operator==(const ObstacleView&, const ObstacleView&) = default;
+};
+
+struct ReasonView {
+  std::string kind;  ///< for programs: "gpu", "queue_limit", "dependency", …
+  std::string text;  ///< for people
+  std::map<std::string, std::uint64_t> numbers = {};  ///< as in CauseView
+  std::map<std::string, std::string> names = {};
+  std::vector<std::uint64_t> jobs = {};
+  std::vector<ObstacleView> gpus = {};  ///< one per card that is in the way
 
   friend bool operator==(const ReasonView&, const ReasonView&) = default;
 };
 
+/// When it can have cards, as data.
+struct OutlookView {
+  std::vector<std::uint32_t> gpus;
+  std::vector<std::uint64_t> jobs;  ///< that have to end first
+  std::optional<Millis> within;
+
+  friend bool operator==(const OutlookView&, const OutlookView&) = default;
+};
+
 struct WhyView {
   JobView job;
-  std::vector<ReasonView> reasons;  ///< most important first; empty: it does not wait
+  std::vector<ReasonView> reasons;           ///< most important first; empty: it does not wait
+  std::optional<std::uint64_t> ahead = {};   ///< jobs of its queue that go first; none: not in line
+  std::string outlook = {};                  ///< what would have to end, and when; empty: not known
+  std::optional<OutlookView> foreseen = {};  ///< the same as data
 
   friend bool operator==(const WhyView&, const WhyView&) = default;
+};
+
+/// Jobs that wait for the same reason.
+struct HoldupView {
+  std::string kind;
+  std::string text;
+  std::uint64_t first = 0;  ///< the first of them
+  std::uint64_t jobs = 0;
+  ReasonView why = {};
+
+  friend bool operator==(const HoldupView&, const HoldupView&) = default;
+};
+
+/// What holds up all that waits.
+struct BacklogView {
+  std::uint64_t waiting = 0;
+  std::vector<HoldupView> holdups;  ///< what holds up the most jobs first
+
+  friend bool operator==(const BacklogView&, const BacklogView&) = default;
 };
 
 struct GpuProcessView {
   std::uint32_t pid = 0;
   std::optional<std::uint32_t> uid;
+  std::string user;  ///< empty: not known, or not yet
   std::string name;
+  std::string command;          ///< its command line; empty: not known, or not yet
+  std::optional<Millis> since;  ///< its start, since 1970
   std::optional<Bytes> memory;
   std::uint64_t job = 0;  ///< 0: not one of ours
   std::uint64_t attempt = 0;
@@ -142,8 +220,13 @@ struct GpuView {
   std::optional<std::uint32_t> temperature;  ///< Celsius
   std::optional<std::uint32_t> power_mw;
   std::optional<std::vector<GpuProcessView>> processes;
-  std::string state;    ///< "free" "claimed" "foreign" "unknown" "trouble"
-  std::string trouble;  ///< why it cannot be used; empty: healthy
+  std::string state;               ///< "free" "claimed" "foreign" "unknown" "drained" "trouble"
+  std::string trouble;             ///< why it cannot be used; empty: healthy
+  std::string reserved;            ///< why it is kept from our jobs while healthy; empty: it is not
+  std::string reserved_kind = {};  ///< the same as data: "left", "not_allowed", "other_berth"
+  std::string reserved_detail = {};  ///< the rule, or whose berth
+  std::string drained_why = {};      ///< given with `berth pause --gpu`; empty: it is in use
+  bool lost = false;                 ///< with `trouble`: it is gone, or must be reset
   std::vector<ClaimView> claims;
 
   friend bool operator==(const GpuView&, const GpuView&) = default;
@@ -187,6 +270,7 @@ struct StatusView {
     friend bool operator==(const Space&, const Space&) = default;
   } space;
   std::vector<QueueView> queues;
+  bool paused = false;                ///< the instance starts nothing
   std::vector<std::string> problems;  ///< with the instance's settings
 
   friend bool operator==(const StatusView&, const StatusView&) = default;
@@ -257,11 +341,47 @@ struct BackupView {
   friend bool operator==(const BackupView&, const BackupView&) = default;
 };
 
+/// The last time this daemon was asked to start again from a backup.
+struct RestoreView {
+  std::string path;  ///< bytes; empty: never
+  std::string key;   ///< of who asked
+  bool running = false;
+  std::string message;  ///< what was done, in lines
+  std::string error;    ///< why it failed; empty: it did not. All is as it was then
+  std::string code;     ///< of that error
+
+  friend bool operator==(const RestoreView&, const RestoreView&) = default;
+};
+
 struct WaitAnswer {
   bool done = false;
   std::vector<JobView> jobs;
 
   friend bool operator==(const WaitAnswer&, const WaitAnswer&) = default;
+};
+
+/// Whether an experiment has been done before, or is under way. Both must be the same for two jobs
+/// to be the same experiment.
+struct DoneQuestion {
+  std::uint64_t fingerprint = 0;
+  std::string name;
+
+  friend bool operator==(const DoneQuestion&, const DoneQuestion&) = default;
+};
+
+struct DoneView {
+  std::uint64_t succeeded = 0;  ///< the newest job that ran and has ended, if it has; 0: none
+  std::string log;              ///< bytes; of its last attempt
+  std::uint64_t alive = 0;      ///< the newest job that has not ended; 0: none
+
+  friend bool operator==(const DoneView&, const DoneView&) = default;
+};
+
+/// One for each question, in the same order.
+struct DoneAnswer {
+  std::vector<DoneView> jobs;
+
+  friend bool operator==(const DoneAnswer&, const DoneAnswer&) = default;
 };
 
 /// The commands in one line as one would type them into bash: words quoted where needed, several

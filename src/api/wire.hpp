@@ -67,6 +67,16 @@ struct RemoveRequest {
 [[nodiscard]] std::string encode_remove(const RemoveRequest& request);
 [[nodiscard]] Result<RemoveRequest> decode_remove(std::string_view body);
 
+inline constexpr std::size_t kDoneMax = 10'000;
+/// At most kDoneMax.
+struct DoneRequest {
+  std::vector<DoneQuestion> jobs;
+
+  friend bool operator==(const DoneRequest&, const DoneRequest&) = default;
+};
+[[nodiscard]] std::string encode_done(const DoneRequest& request);
+[[nodiscard]] Result<DoneRequest> decode_done(std::string_view body);
+
 struct BackupRequest {
   std::string path;  ///< bytes; absolute
   bool replace = false;
@@ -76,6 +86,15 @@ struct BackupRequest {
 [[nodiscard]] std::string encode_backup(const BackupRequest& request);
 [[nodiscard]] Result<BackupRequest> decode_backup(std::string_view body);
 
+struct RestoreRequest {
+  std::string path;  ///< bytes; absolute
+  std::string key;   ///< asking again with the same does nothing more
+
+  friend bool operator==(const RestoreRequest&, const RestoreRequest&) = default;
+};
+[[nodiscard]] std::string encode_restore(const RestoreRequest& request);
+[[nodiscard]] Result<RestoreRequest> decode_restore(std::string_view body);
+
 /// The query part of a target, decoded.
 using Query = std::map<std::string, std::string>;
 
@@ -84,10 +103,13 @@ struct JobQuery {
   std::string queue;             ///< empty: any
   std::uint64_t batch = 0;       ///< 0: any
   std::optional<IdSet> ids;
-  std::uint64_t after = 0;  ///< cursor: the last id of the page before; 0: from the start
+  ListPlace after = {};  ///< cursor: the `next` of the page before
   std::uint32_t limit = 1000;
   bool descending = false;
   std::optional<Millis> since;  ///< wall time: jobs that have not ended, or ended at or after it
+  std::string name = {};        ///< a pattern with * ? [..]; empty: any
+  std::vector<std::string> fields = {};  ///< of each job; empty: all
+  JobSort sort = JobSort::id;
 
   friend bool operator==(const JobQuery&, const JobQuery&) = default;
 };
@@ -125,8 +147,12 @@ struct EventQuery {
 
 [[nodiscard]] std::string encode(const SubmitAnswer& answer);
 [[nodiscard]] std::string encode(const JobPage& page);
+/// Only these fields of each job; none: all. They are in the order of the whole.
+[[nodiscard]] std::string encode(const JobPage& page, const std::vector<std::string>& fields);
+[[nodiscard]] bool is_job_field(std::string_view name);
 [[nodiscard]] std::string encode(const JobDetail& detail);
 [[nodiscard]] std::string encode(const WhyView& why);
+[[nodiscard]] std::string encode(const BacklogView& backlog);
 [[nodiscard]] std::string encode(const KillAnswer& answer);
 [[nodiscard]] std::string encode(const WaitAnswer& answer);
 [[nodiscard]] std::string encode(const std::vector<GpuView>& gpus);  ///< {"gpus":[…]}
@@ -135,6 +161,8 @@ struct EventQuery {
 [[nodiscard]] std::string encode(const EventView& event);
 [[nodiscard]] std::string encode(const RemoveAnswer& answer);
 [[nodiscard]] std::string encode(const BackupView& backup);
+[[nodiscard]] std::string encode(const RestoreView& restore);
+[[nodiscard]] std::string encode(const DoneAnswer& answer);
 
 /// Instantiated for every type that `encode` takes.
 template <class T>
@@ -143,6 +171,10 @@ template <>
 Result<RemoveAnswer> decode(std::string_view body);
 template <>
 Result<BackupView> decode(std::string_view body);
+template <>
+Result<RestoreView> decode(std::string_view body);
+template <>
+Result<DoneAnswer> decode(std::string_view body);
 
 /// Bare arrays, as `berth ls --json` and `berth gpus --json` print them; indented, one job or GPU
 /// per line block.

@@ -1,8 +1,13 @@
 // Answers and errors.
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "api/archive.hpp"
+#include "api/describe_views.hpp"
 #include "api/wire.hpp"
 
 namespace berth {
@@ -32,12 +37,16 @@ void describe(A& a, wire::Ref<A, JobView> job) {
   a.field("command", job.command);
   a.field("retries", job.retries);
   a.field("retries_used", job.retries_used);
+  a.unless("excused", job.excused, 0);
   a.field("gpu_memory", job.gpu_memory);
   a.bytes("cwd", job.cwd);
   a.bytes_or_null("log", job.log);
   a.field("gpu_indices", job.gpu_indices);
   a.field("gpu_uuids", job.gpu_uuids);
   a.unless("expedited", job.expedited, false);
+  a.unless("params", job.params, {});
+  a.or_null("attempt", job.attempt);
+  a.unless("why", job.why, {});
 }
 
 template <class A>
@@ -63,6 +72,7 @@ void describe(A& a, wire::Ref<A, AttemptView> attempt) {
   a.field("leftover", attempt.leftover);
   a.field("log_dropped", attempt.log_dropped);
   a.bytes_or_null("log", attempt.log);
+  a.bytes_or_null("report", attempt.report);
 }
 
 template <class A>
@@ -83,12 +93,25 @@ void describe(A& a, wire::Ref<A, JobDetail> detail) {
   }
   a.bytes_list("env", detail.extra_env);
   a.field("after", detail.after);
+  a.unless("after_kind", detail.after_kind, After::ok);
+  a.field("start_at", detail.start_at);
+  a.field("rules", detail.rules);
   a.field("cpus", detail.cpus);
   a.field("memory", detail.memory);
   a.field("resources", detail.resources);
   a.field("time_ms", detail.time_limit);
   a.field("grace_ms", detail.grace);
   a.field("linger", detail.linger);
+  a.unless("signal", detail.signal, {});
+  if (!A::kWriting || !detail.work_dir.empty()) {
+    a.bytes("work_dir", detail.work_dir);
+  }
+  std::string fingerprint = format_fingerprint(detail.fingerprint);
+  a.unless("fingerprint", fingerprint, {});
+  if constexpr (!A::kWriting) {
+    detail.fingerprint = parse_fingerprint(fingerprint).value_or(0);
+  }
+  a.unless("batch_traits", detail.batch_traits, {});
 }
 
 template <class A>
@@ -98,80 +121,59 @@ void describe(A& a, wire::Ref<A, JobPage> page) {
 }
 
 template <class A>
+void describe(A& a, wire::Ref<A, ObstacleView> obstacle) {
+  a.need("gpu", obstacle.gpu);
+  a.need("kind", obstacle.kind);
+  a.need("text", obstacle.text);
+  a.unless("free", obstacle.free, 0);
+  a.unless("needed", obstacle.needed, 0);
+  a.unless("strangers", obstacle.strangers, 0);
+  a.unless("own", obstacle.own, false);
+  a.unless("utilization", obstacle.utilization, 0);
+  a.unless("utilization_max", obstacle.utilization_max, 0);
+  a.field("jobs", obstacle.jobs);
+  a.unless("detail", obstacle.detail, {});
+}
+
+template <class A>
 void describe(A& a, wire::Ref<A, ReasonView> reason) {
   a.field("kind", reason.kind);
   a.field("text", reason.text);
+  a.field("numbers", reason.numbers);
+  a.field("names", reason.names);
+  a.field("jobs", reason.jobs);
+  a.field("gpus", reason.gpus);
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, OutlookView> outlook) {
+  a.field("gpus", outlook.gpus);
+  a.field("jobs", outlook.jobs);
+  a.field("within_ms", outlook.within);
 }
 
 template <class A>
 void describe(A& a, wire::Ref<A, WhyView> why) {
   a.need("job", why.job);
   a.need("reasons", why.reasons);
+  a.field("ahead", why.ahead);
+  a.or_null("outlook", why.outlook);
+  a.unless("foreseen", why.foreseen, {});
 }
 
 template <class A>
-void describe(A& a, wire::Ref<A, GpuProcessView> process) {
-  a.need("pid", process.pid);
-  a.field("uid", process.uid);
-  a.or_null("name", process.name);
-  a.field("memory", process.memory);
-  a.or_null("job", process.job);
-  a.or_null("attempt", process.attempt);
+void describe(A& a, wire::Ref<A, HoldupView> holdup) {
+  a.need("kind", holdup.kind);
+  a.need("text", holdup.text);
+  a.need("first", holdup.first);
+  a.need("jobs", holdup.jobs);
+  a.field("why", holdup.why);
 }
 
 template <class A>
-void describe(A& a, wire::Ref<A, ClaimView> claim) {
-  a.need("job", claim.job);
-  a.field("attempt", claim.attempt);
-  a.field("memory", claim.memory);
-}
-
-template <class A>
-void describe(A& a, wire::Ref<A, GpuView> gpu) {
-  a.need("index", gpu.index);
-  a.field("uuid", gpu.uuid);
-  a.field("name", gpu.name);
-  a.or_null("node", gpu.node);
-  a.field("memory_total", gpu.memory_total);
-  a.field("memory_used", gpu.memory_used);
-  a.field("memory_free", gpu.memory_free);
-  a.field("utilization", gpu.utilization);
-  a.field("temperature", gpu.temperature);
-  a.field("power_mw", gpu.power_mw);
-  a.field("processes", gpu.processes);
-  a.field("state", gpu.state);
-  a.or_null("trouble", gpu.trouble);
-  a.field("claims", gpu.claims);
-}
-
-template <class A>
-void describe(A& a, wire::Ref<A, StatusView::Probe> probe) {
-  a.or_null("driver", probe.driver);
-  a.field("age_ms", probe.age);
-  a.or_null("error", probe.error);
-  a.field("simulated", probe.simulated);
-}
-
-template <class A>
-void describe(A& a, wire::Ref<A, StatusView::Space> space) {
-  a.field("low", space.low);
-  a.or_null("detail", space.detail);
-}
-
-template <class A>
-void describe(A& a, wire::Ref<A, StatusView::LoopTimes> loop) {
-  a.field("tasks", loop.tasks);
-  a.field("over_5ms", loop.over_limit);
-  a.field("longest_us", loop.longest_us);
-  a.field("longest_wall_us", loop.longest_wall_us);
-}
-
-template <class A>
-void describe(A& a, wire::Ref<A, QueueView> queue) {
-  a.need("name", queue.name);
-  a.field("limit", queue.limit);
-  a.field("running", queue.running);
-  a.field("paused", queue.paused);
+void describe(A& a, wire::Ref<A, BacklogView> backlog) {
+  a.need("waiting", backlog.waiting);
+  a.need("holdups", backlog.holdups);
 }
 
 template <class A>
@@ -183,13 +185,7 @@ void describe(A& a, wire::Ref<A, StatusView> status) {
   a.field("uptime_ms", status.uptime);
   std::map<std::string, std::uint64_t> counts;
   if constexpr (A::kWriting) {
-    for (const JobState state :
-         {JobState::queued, JobState::running, JobState::paused, JobState::succeeded,
-          JobState::failed, JobState::killed, JobState::cancelled}) {
-      const auto it = status.counts.find(state);
-      counts[std::string(to_string(state))] = it == status.counts.end() ? 0 : it->second;
-    }
-    a.field("counts", counts);
+    a.field("counts", counts_by_name(status.counts));
   } else {
     a.field("counts", counts);
     for (const auto& [name, count] : counts) {
@@ -203,6 +199,7 @@ void describe(A& a, wire::Ref<A, StatusView> status) {
   a.field("loop", status.loop);
   a.field("space", status.space);
   a.field("queues", status.queues);
+  a.unless("paused", status.paused, false);
   a.field("problems", status.problems);
 }
 
@@ -286,7 +283,7 @@ void describe(A& a, wire::Ref<A, ErrorBody> body) {
 
 template <class T>
 std::string write(const T& value) {
-  return wire::json::serialize(wire::Writer::object(value));
+  return wire::Writer::text(value);
 }
 
 template <class T>
@@ -320,11 +317,41 @@ std::string encode(const SubmitAnswer& answer) {
 std::string encode(const JobPage& page) {
   return write(page);
 }
+
+bool is_job_field(std::string_view name) {
+  constexpr std::array<std::string_view, 31> kFields{
+      "id",       "name",        "state",        "queue",      "priority",      "gpus",
+      "gpus_max", "node",        "attempts",     "exit_code",  "failure_class", "reason",
+      "batch",    "owner",       "submitted_at", "started_at", "ended_at",      "message",
+      "command",  "retries",     "retries_used", "excused",    "gpu_memory",    "cwd",
+      "log",      "gpu_indices", "gpu_uuids",    "expedited",  "params",        "attempt",
+      "why"};
+  return std::ranges::find(kFields, name) != kFields.end();
+}
+
+std::string encode(const JobPage& page, const std::vector<std::string>& fields) {
+  if (fields.empty()) {
+    return write(page);
+  }
+  std::string out = R"({"jobs":[)";
+  bool first = true;
+  for (const JobView& job : page.jobs) {
+    out += std::exchange(first, false) ? "" : ",";
+    wire::Writer::object(out, job, fields);
+  }
+  out += R"(],"next":)";
+  out += wire::Writer::text(page.next);
+  return out + '}';
+}
+
 std::string encode(const JobDetail& detail) {
   return write(detail);
 }
 std::string encode(const WhyView& why) {
   return write(why);
+}
+std::string encode(const BacklogView& backlog) {
+  return write(backlog);
 }
 std::string encode(const KillAnswer& answer) {
   return write(answer);
@@ -358,6 +385,7 @@ template Result<SubmitAnswer> decode(std::string_view);
 template Result<JobPage> decode(std::string_view);
 template Result<JobDetail> decode(std::string_view);
 template Result<WhyView> decode(std::string_view);
+template Result<BacklogView> decode(std::string_view);
 template Result<KillAnswer> decode(std::string_view);
 template Result<WaitAnswer> decode(std::string_view);
 template Result<StatusView> decode(std::string_view);

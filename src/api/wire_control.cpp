@@ -47,11 +47,18 @@ template <class A>
 void describe(A& a, wire::Ref<A, ControlRequest> request) {
   describe_selection(a, request.jobs);
   a.unless("queue", request.queue, {});
-  if (request.queue.empty()) {
+  a.unless("instance", request.instance, false);
+  a.unless("gpu", request.gpu, {});
+  a.unless("why", request.why, {});
+  const int others =
+      int{!request.queue.empty()} + int{request.instance} + int{!request.gpu.empty()};
+  if (others == 0) {
     check_selected(a, request.jobs);
   } else {
-    a.check(!request.jobs.all && request.jobs.ids.empty(), "queue", "give either jobs or a queue");
+    a.check(others == 1 && !request.jobs.all && request.jobs.ids.empty(), "queue",
+            "give jobs, a queue, a GPU or the instance, and only one of them");
   }
+  a.check(request.why.size() <= kNameMax, "why", "is longer than 1024 bytes");
 }
 
 template <class A>
@@ -80,10 +87,33 @@ void describe(A& a, wire::Ref<A, MoveRequest> request) {
   a.unless("priority", request.priority, 5);
   using To = event::Move::To;
   a.check(request.to != To::before || request.before != 0, "before", "name the job");
-  a.check(request.to != To::queue || (!request.queue.empty() && request.queue.size() <= kNameMax),
+  a.check(request.queue.size() <= kNameMax && (request.to != To::queue || !request.queue.empty()),
           "queue", "must have 1 to 1024 bytes");
   a.check(!request.jobs.all || request.to == To::queue || request.to == To::priority, "all",
           "all jobs have no place among themselves; name those to move");
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, RetryRequest> request) {
+  bool failed = request.ids.empty();
+  if constexpr (A::kWriting) {
+    a.unless("ids", request.ids.to_string(), {});
+  } else {
+    std::string ids;
+    a.field("ids", ids);
+    if (!ids.empty()) {
+      auto parsed = IdSet::parse(ids);
+      a.check(parsed.has_value(), "ids", parsed ? "" : parsed.error().message);
+      request.ids = parsed ? std::move(*parsed) : IdSet();
+    }
+    failed = false;
+  }
+  a.unless("failed", failed, false);
+  a.unless("batch", request.batch, 0);
+  a.unless("succeeded", request.succeeded, false);
+  a.check(failed != !request.ids.empty(), "ids",
+          "give either ids, as \"3,5-9\", or \"failed\": true");
+  a.check(request.ids.size() <= kSelectedMax, "ids", "more than 1000000 ids; name fewer");
 }
 
 template <class A>
@@ -115,6 +145,8 @@ void describe(A& a, wire::Ref<A, SetJobsRequest> request) {
   a.unless("retries", patch.retries, {});
   a.unless("time_ms", patch.time_limit, {});
   a.unless("grace_ms", patch.grace, {});
+  a.unless("rules", patch.rules, {});
+  a.unless("unset", patch.unset, {});
   const auto in_range = [](const std::optional<Millis>& time) {
     return !time || (*time >= Millis(0) && *time <= kTimeMax);
   };
@@ -140,11 +172,14 @@ void describe(A& a, wire::Ref<A, ControlAnswer> answer) {
   a.unless("moved", answer.moved, {});
   a.unless("expedited", answer.expedited, {});
   a.unless("changed", answer.changed, {});
+  a.unless("revived", answer.revived, {});
   a.unless("unchanged", answer.unchanged, {});
   a.unless("refused", answer.refused, {});
   a.field("finished", answer.finished);
   a.field("unknown", answer.unknown);
   a.unless("queue", answer.queue, {});
+  a.unless("instance", answer.instance, false);
+  a.unless("gpu", answer.gpu, {});
 }
 
 template <class A>
@@ -178,19 +213,28 @@ void describe(A& a, wire::Ref<A, Assignment> assignment) {
 
 struct SetRulesBody {
   std::vector<Assignment> set;
+  std::vector<std::string> unset;
   bool save = false;
+  std::string queue;
+  std::uint64_t batch = 0;
 };
 
 template <class A>
 void describe(A& a, wire::Ref<A, SetRulesBody> body) {
-  a.need("set", body.set);
+  a.field("set", body.set);
+  a.unless("unset", body.unset, {});
   a.unless("save", body.save, false);
-  a.check(!body.set.empty(), "set", "there must be at least one");
+  a.unless("queue", body.queue, {});
+  a.unless("batch", body.batch, 0);
+  a.check(!body.set.empty() || !body.unset.empty(), "set", "there must be at least one");
+  a.check(body.queue.empty() || body.batch == 0, "queue", "give either a queue or a batch");
+  a.check(!body.save || (body.queue.empty() && body.batch == 0), "save",
+          "berth.yaml is for the instance; rules of queues and batches are kept anyway");
 }
 
 template <class T>
 std::string write(const T& value) {
-  return wire::json::serialize(wire::Writer::object(value));
+  return wire::Writer::text(value);
 }
 
 }  // namespace
@@ -212,6 +256,8 @@ std::vector<std::uint64_t>& ControlAnswer::list(Controlled::What what) {
       return expedited;
     case What::changed:
       return changed;
+    case What::revived:
+      return revived;
     case What::unchanged:
       break;
   }
@@ -245,6 +291,13 @@ std::string encode(const ControlRequest& request) {
 std::string encode(const MoveRequest& request) {
   return write(request);
 }
+std::string encode(const RetryRequest& request) {
+  return write(request);
+}
+Result<RetryRequest> decode_retry_request(std::string_view body) {
+  return wire::read<RetryRequest>(body, wire::Unknown::error);
+}
+
 std::string encode(const SetJobsRequest& request) {
   return write(request);
 }
@@ -256,7 +309,10 @@ std::string encode(const RulesView& rules) {
 }
 std::string encode(const SetRulesRequest& request) {
   SetRulesBody body;
+  body.unset = request.unset;
   body.save = request.save;
+  body.queue = request.queue;
+  body.batch = request.batch;
   for (const auto& [key, value] : request.values) {
     body.set.push_back({key, value});
   }
@@ -275,7 +331,10 @@ Result<SetJobsRequest> decode_set_jobs_request(std::string_view body) {
 Result<SetRulesRequest> decode_set_rules_request(std::string_view text) {
   TRY_ASSIGN(SetRulesBody body, wire::read<SetRulesBody>(text, wire::Unknown::error));
   SetRulesRequest request;
+  request.unset = std::move(body.unset);
   request.save = body.save;
+  request.queue = std::move(body.queue);
+  request.batch = body.batch;
   for (Assignment& assignment : body.set) {
     request.values.emplace_back(std::move(assignment.key), std::move(assignment.value));
   }

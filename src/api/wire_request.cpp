@@ -1,12 +1,11 @@
-// Requests: submissions, kills and the queries of reading routes.
+// Requests: submissions and kills.
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <climits>
 
 #include "api/archive.hpp"
-#include "api/target.hpp"
 #include "api/wire.hpp"
 
 namespace berth {
@@ -31,6 +30,8 @@ struct SubmitBody {
 struct BatchPart {
   std::string name;
   std::uint32_t max_concurrent = 0;
+  Overrides rules;
+  BatchTraits traits;
   friend bool operator==(const BatchPart&, const BatchPart&) = default;
 };
 
@@ -38,7 +39,19 @@ template <class A>
 void describe(A& a, wire::Ref<A, BatchPart> batch) {
   a.field("name", batch.name);
   a.unless("max_concurrent", batch.max_concurrent, 0);
+  a.unless("rules", batch.rules, {});
+  a.unless("traits", batch.traits, {});
   a.check(batch.name.size() <= kNameMax, "name", "is longer than 1024 bytes");
+}
+
+/// A path that may be left out.
+template <class A>
+void describe_path(A& a, std::string_view key, wire::Ref<A, std::string> path) {
+  if (!A::kWriting || !path.empty()) {
+    a.bytes(key, path);
+  }
+  a.check(path.empty() || path.starts_with('/'), key, "must be an absolute path");
+  a.check(path.size() < PATH_MAX, key, "is too long for a path");
 }
 
 }  // namespace
@@ -48,6 +61,7 @@ template <class A>
 void describe(A& a, wire::Ref<A, QueueSpec> queue) {
   a.need("name", queue.name);
   a.field("limit", queue.limit);
+  a.unless("rules", queue.rules, {});
   a.check(!queue.name.empty() && queue.name.size() <= kNameMax, "name",
           "must have 1 to 1024 bytes");
 }
@@ -87,10 +101,11 @@ void describe(A& a, wire::Ref<A, JobSpec> job) {
   a.unless("cpus", request.cpus, 0);
   a.unless("memory", request.memory, 0);
   a.unless("resources", request.resources, {});
-  a.unless("min_free_memory", request.min_free_memory, {});
-  a.unless("max_utilization", request.max_utilization, {});
+  a.unless("rules", request.rules, {});
   a.unless("after", job.after, {});
   a.unless("after_index", job.after_index, {});
+  a.unless("after_kind", job.after_kind, After::ok);
+  a.unless("start_at", job.start_at, Millis(0));
   a.unless("retries", job.retries, 0);
   a.field("commands", payload.commands);
   if (!A::kWriting || !payload.extra_env.empty()) {
@@ -101,10 +116,24 @@ void describe(A& a, wire::Ref<A, JobSpec> job) {
   a.unless("time_ms", payload.time_limit, Millis(0));
   a.unless("grace_ms", payload.grace, kUsual.payload.grace);
   a.unless("linger", payload.linger, false);
+  a.unless("params", payload.params, {});
+  std::string fingerprint = format_fingerprint(payload.fingerprint);
+  a.unless("fingerprint", fingerprint, {});
+  describe_path(a, "work_dir", payload.work_dir);
+  std::string warning = format_warning(payload.warning);
+  a.unless("signal", warning, {});
+  if constexpr (!A::kWriting) {
+    const auto parsed = warning.empty() ? WarningSignal{} : parse_warning(warning);
+    a.check(parsed.has_value(), "signal", "must be a signal and a time, as in USR1@120");
+    payload.warning = parsed.value_or(WarningSignal{});
+    const auto hash = parse_fingerprint(fingerprint);
+    a.check(hash.has_value(), "fingerprint", "must have 16 hexadecimal digits");
+    payload.fingerprint = hash.value_or(0);
+  }
 
   a.check(job.name.size() <= kNameMax, "name", "is longer than 1024 bytes");
   a.check(!job.queue.empty() && job.queue.size() <= kNameMax, "queue", "must have 1 to 1024 bytes");
-  a.check(request.max_utilization.value_or(0) <= 100, "max_utilization", "is a percentage");
+  a.check(job.start_at >= Millis(0), "start_at", "must not be before 1970");
   a.check(!payload.commands.empty(), "commands", "a job needs at least one command");
   a.check(payload.cwd.starts_with('/'), "cwd", "must be an absolute path");
   a.check(payload.log.empty() || payload.log.starts_with('/'), "log", "must be an absolute path");
@@ -112,6 +141,9 @@ void describe(A& a, wire::Ref<A, JobSpec> job) {
   a.check(payload.log.size() < PATH_MAX, "log", "is too long for a path");
   a.check(in_time_range(payload.time_limit), "time_ms", "must be 0 to ten years");
   a.check(in_time_range(payload.grace), "grace_ms", "must be 0 to ten years");
+  a.check(payload.warning.signal == 0 || payload.time_limit <= Millis(0) ||
+              payload.warning.before < payload.time_limit,
+          "signal", "must come less than the time limit before the end");
   check_environment(a, payload.extra_env, "env");
 }
 
@@ -122,18 +154,21 @@ template <class A, class Body>
 void describe_shared(A& a, Body& body) {
   auto& submit = body.submit;
   a.unless("key", submit.client_key, {});
-  BatchPart batch{submit.batch_name, submit.batch_max_concurrent};
+  BatchPart batch{submit.batch_name, submit.batch_max_concurrent, submit.batch_rules,
+                  submit.traits};
   a.unless("batch", batch, {});
   if constexpr (!A::kWriting) {
     submit.batch_name = batch.name;
     submit.batch_max_concurrent = batch.max_concurrent;
+    submit.batch_rules = batch.rules;
+    submit.traits = batch.traits;
   }
   a.unless("queues", submit.queues, {});
   a.unless("resources", submit.resources, {});
   a.bytes_list("environment", body.environment);
   a.field("umask", body.umask);
   a.field("nice", body.nice);
-  a.check(submit.client_key.size() <= 128, "key", "is longer than 128 bytes");
+  a.check(submit.client_key.size() <= kKeyMax, "key", "is longer than 128 bytes");
   a.check(body.umask <= 0777, "umask", "must be 0 to 511 (octal 777)");
   a.check(body.nice >= -20 && body.nice <= 19, "nice", "must be -20 to 19");
   check_environment(a, body.environment, "environment");
@@ -181,6 +216,7 @@ void describe(A& a, wire::Ref<A, KillRequest> kill) {
   a.unless("ids", kill.ids, {});
   a.unless("grace_ms", kill.grace, {});
   a.check(kill.all != !kill.ids.empty(), "ids", "give either a list of ids or \"all\": true");
+  a.check(std::ranges::find(kill.ids, 0U) == kill.ids.end(), "ids", "there is no job 0");
   a.check(in_time_range(kill.grace.value_or(Millis(0))), "grace_ms", "must be 0 to ten years");
 }
 
@@ -193,7 +229,7 @@ std::string encode_submit(const event::Submit& submit) {
     body.umask = first.umask;
     body.nice = first.nice;
   }
-  return wire::json::serialize(wire::Writer::object(body));
+  return wire::Writer::text(body);
 }
 
 Result<event::Submit> decode_submit(std::string_view text) {
@@ -212,6 +248,8 @@ std::string encode_stream_head(const event::Submit& submit) {
   body.submit.client_key = submit.client_key;
   body.submit.batch_name = submit.batch_name;
   body.submit.batch_max_concurrent = submit.batch_max_concurrent;
+  body.submit.batch_rules = submit.batch_rules;
+  body.submit.traits = submit.traits;
   body.submit.queues = submit.queues;
   body.submit.resources = submit.resources;
   body.submit.count = submit.jobs.size();
@@ -221,11 +259,11 @@ std::string encode_stream_head(const event::Submit& submit) {
     body.umask = first.umask;
     body.nice = first.nice;
   }
-  return wire::json::serialize(wire::Writer::object(body));
+  return wire::Writer::text(body);
 }
 
 std::string encode_stream_job(const JobSpec& job) {
-  return wire::json::serialize(wire::Writer::object(job));
+  return wire::Writer::text(job);
 }
 
 Result<StreamHead> decode_stream_head(std::string_view line) {
@@ -261,251 +299,11 @@ Result<JobSpec> decode_stream_job(std::string_view line, const StreamHead& head,
 }
 
 std::string encode_kill(const KillRequest& request) {
-  return wire::json::serialize(wire::Writer::object(request));
+  return wire::Writer::text(request);
 }
 
 Result<KillRequest> decode_kill(std::string_view body) {
   return wire::read<KillRequest>(body, wire::Unknown::error);
-}
-
-namespace {
-
-/// Reads the parameters of a query one by one and refuses what is left.
-class QueryReader {
- public:
-  explicit QueryReader(const Query& query) : rest_(query) {}
-
-  std::optional<std::string> text(const std::string& name) {
-    const auto it = rest_.find(name);
-    if (it == rest_.end()) {
-      return std::nullopt;
-    }
-    std::string value = it->second;
-    rest_.erase(it);
-    return value;
-  }
-
-  template <class T>
-  void number(const std::string& name, T& out, T max = std::numeric_limits<T>::max()) {
-    const auto value = text(name);
-    if (!value) {
-      return;
-    }
-    T parsed{};
-    const char* end = value->data() + value->size();
-    const auto [at, error] = std::from_chars(value->data(), end, parsed);
-    if (error != std::errc() || at != end || parsed > max) {
-      return failed(name, fmt::format("expected a number up to {}, got \"{}\"", max, *value));
-    }
-    out = parsed;
-  }
-
-  void time(const std::string& name, Millis& out) {
-    std::uint64_t count = 0;
-    number<std::uint64_t>(name, count, static_cast<std::uint64_t>(kTimeMax.count()));
-    // More than the server is willing to wait is not an error: the client asks again.
-    out = std::min(Millis(count), kLongPollMax);
-  }
-
-  void wall_time(const std::string& name, std::optional<Millis>& out) {
-    if (!rest_.contains(name)) {
-      return;
-    }
-    std::uint64_t count = 0;
-    number<std::uint64_t>(name, count, static_cast<std::uint64_t>(Millis::max().count()));
-    out = Millis(count);
-  }
-
-  void failed(const std::string& name, const std::string& what) {
-    if (!error_) {
-      error_ = Error{ErrorCode::invalid, fmt::format("{}: {}", name, to_utf8(what))};
-    }
-  }
-
-  Status finish() {
-    if (!error_ && !rest_.empty()) {
-      failed(rest_.begin()->first, "unknown parameter");
-    }
-    if (error_) {
-      return std::unexpected(*error_);
-    }
-    return {};
-  }
-
- private:
-  Query rest_;
-  std::optional<Error> error_;
-};
-
-/// Builds "path?a=b&c=d".
-class TargetBuilder {
- public:
-  explicit TargetBuilder(std::string path) : target_(std::move(path)) {}
-  void add(std::string_view name, std::string_view value) {
-    target_ += first_ ? '?' : '&';
-    first_ = false;
-    target_ += name;
-    target_ += '=';
-    target_ += percent_encode(value);
-  }
-  template <class T>
-  void add_unless(std::string_view name, T value, T usual) {
-    if (value != usual) {
-      add(name, fmt::format("{}", value));
-    }
-  }
-  std::string take() { return std::move(target_); }
-
- private:
-  std::string target_;
-  bool first_ = true;
-};
-
-}  // namespace
-
-std::string job_query_target(const JobQuery& query) {
-  TargetBuilder target("/api/jobs");
-  if (!query.states.empty()) {
-    std::string states;
-    for (const JobState state : query.states) {
-      states += states.empty() ? "" : ",";
-      states += to_string(state);
-    }
-    target.add("state", states);
-  }
-  if (!query.queue.empty()) {
-    target.add("queue", query.queue);
-  }
-  target.add_unless<std::uint64_t>("batch", query.batch, 0);
-  if (query.ids) {
-    target.add("ids", query.ids->to_string());
-  }
-  if (query.since) {
-    target.add("since", std::to_string(query.since->count()));
-  }
-  target.add_unless<std::uint64_t>("after", query.after, 0);
-  target.add_unless<std::uint32_t>("limit", query.limit, JobQuery().limit);
-  if (query.descending) {
-    target.add("order", "desc");
-  }
-  return target.take();
-}
-
-Result<JobQuery> parse_job_query(const Query& query) {
-  JobQuery out;
-  QueryReader in(query);
-  if (const auto states = in.text("state")) {
-    std::string_view rest = *states;
-    while (true) {
-      const std::string_view word = rest.substr(0, rest.find(','));
-      if (const auto state = job_state_from(word)) {
-        out.states.push_back(*state);
-      } else {
-        in.failed("state", fmt::format("there is no job state \"{}\"", word));
-      }
-      if (word.size() == rest.size()) {
-        break;
-      }
-      rest.remove_prefix(word.size() + 1);
-    }
-  }
-  out.queue = in.text("queue").value_or("");
-  in.number("batch", out.batch);
-  if (const auto ids = in.text("ids")) {
-    auto parsed = IdSet::parse(*ids);
-    parsed ? void(out.ids = std::move(*parsed)) : in.failed("ids", parsed.error().message);
-  }
-  in.wall_time("since", out.since);
-  in.number("after", out.after);
-  in.number("limit", out.limit, kPageLimitMax);
-  if (out.limit == 0) {
-    in.failed("limit", "must be at least 1");
-  }
-  if (const auto order = in.text("order")) {
-    if (*order != "asc" && *order != "desc") {
-      in.failed("order", "expected asc or desc");
-    }
-    out.descending = *order == "desc";
-  }
-  TRY(in.finish());
-  return out;
-}
-
-std::string wait_query_target(const WaitQuery& query) {
-  TargetBuilder target("/api/wait");
-  target.add("ids", query.ids.to_string());
-  target.add("timeout_ms", std::to_string(query.timeout.count()));
-  return target.take();
-}
-
-Result<WaitQuery> parse_wait_query(const Query& query) {
-  WaitQuery out;
-  QueryReader in(query);
-  if (const auto ids = in.text("ids")) {
-    auto parsed = IdSet::parse(*ids);
-    parsed ? void(out.ids = std::move(*parsed)) : in.failed("ids", parsed.error().message);
-  } else {
-    in.failed("ids", "is missing");
-  }
-  in.time("timeout_ms", out.timeout);
-  TRY(in.finish());
-  return out;
-}
-
-std::string event_query_target(const EventQuery& query) {
-  TargetBuilder target("/api/events");
-  target.add("after", std::to_string(query.after));
-  target.add_unless<std::uint64_t>("batch", query.batch, 0);
-  target.add_unless<std::uint64_t>("job", query.job, 0);
-  target.add_unless<std::int64_t>("wait_ms", query.wait.count(), 0);
-  target.add_unless<std::uint32_t>("limit", query.limit, EventQuery().limit);
-  if (query.ids) {
-    target.add("ids", query.ids->to_string());
-  }
-  if (!query.kinds.empty()) {
-    target.add("kind", fmt::format("{}", fmt::join(query.kinds, ",")));
-  }
-  if (query.since) {
-    target.add("since", std::to_string(query.since->count()));
-  }
-  if (query.descending) {
-    target.add("order", "desc");
-  }
-  return target.take();
-}
-
-Result<EventQuery> parse_event_query(const Query& query) {
-  EventQuery out;
-  QueryReader in(query);
-  in.number("after", out.after);
-  in.number("batch", out.batch);
-  in.number("job", out.job);
-  in.time("wait_ms", out.wait);
-  in.number("limit", out.limit, kPageLimitMax);
-  if (const auto ids = in.text("ids")) {
-    auto parsed = IdSet::parse(*ids);
-    parsed ? void(out.ids = std::move(*parsed)) : in.failed("ids", parsed.error().message);
-  }
-  if (const auto kinds = in.text("kind")) {
-    for (std::size_t at = 0; at <= kinds->size();) {
-      const std::size_t comma = std::min(kinds->find(',', at), kinds->size());
-      out.kinds.push_back(kinds->substr(at, comma - at));
-      at = comma + 1;
-    }
-  }
-  std::uint64_t since = 0;
-  in.number("since", since, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (query.contains("since")) {
-    out.since = Millis(since);
-  }
-  if (const auto order = in.text("order")) {
-    if (*order != "asc" && *order != "desc") {
-      in.failed("order", "expected asc or desc");
-    }
-    out.descending = *order == "desc";
-  }
-  TRY(in.finish());
-  return out;
 }
 
 }  // namespace berth

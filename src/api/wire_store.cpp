@@ -58,11 +58,59 @@ void describe(A& a, wire::Ref<A, BackupView> backup) {
   a.or_null("code", backup.code);
 }
 
+template <class A>
+void describe(A& a, wire::Ref<A, RestoreRequest> request) {
+  a.bytes("path", request.path);
+  a.need("key", request.key);
+  a.check(request.path.starts_with('/'), "path", "must begin with /");
+  a.check(!request.key.empty() && request.key.size() <= kKeyMax, "key", "must have 1 to 128 bytes");
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, RestoreView> restore) {
+  a.bytes_or_null("path", restore.path);
+  a.or_null("key", restore.key);
+  a.need("running", restore.running);
+  a.bytes_or_null("message", restore.message);
+  a.bytes_or_null("error", restore.error);
+  a.or_null("code", restore.code);
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, DoneQuestion> question) {
+  std::string fingerprint = format_fingerprint(question.fingerprint);
+  a.need("fingerprint", fingerprint);
+  a.need("name", question.name);
+  if constexpr (!A::kWriting) {
+    const auto parsed = parse_fingerprint(fingerprint);
+    a.check(parsed.value_or(0) != 0, "fingerprint", "must have 16 hexadecimal digits, not all 0");
+    question.fingerprint = parsed.value_or(0);
+  }
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, DoneRequest> request) {
+  a.need("jobs", request.jobs);
+  a.check(request.jobs.size() <= kDoneMax, "jobs", "at most 10000 at once");
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, DoneView> done) {
+  a.or_null("succeeded", done.succeeded);
+  a.bytes_or_null("log", done.log);
+  a.or_null("alive", done.alive);
+}
+
+template <class A>
+void describe(A& a, wire::Ref<A, DoneAnswer> answer) {
+  a.need("jobs", answer.jobs);
+}
+
 namespace {
 
 template <class T>
 std::string write(const T& value) {
-  return wire::json::serialize(wire::Writer::object(value));
+  return wire::Writer::text(value);
 }
 
 }  // namespace
@@ -79,11 +127,37 @@ std::string encode_backup(const BackupRequest& request) {
 Result<BackupRequest> decode_backup(std::string_view body) {
   return wire::read<BackupRequest>(body, wire::Unknown::error);
 }
+std::string encode_restore(const RestoreRequest& request) {
+  return write(request);
+}
+Result<RestoreRequest> decode_restore(std::string_view body) {
+  return wire::read<RestoreRequest>(body, wire::Unknown::error);
+}
+std::string encode_done(const DoneRequest& request) {
+  return write(request);
+}
+Result<DoneRequest> decode_done(std::string_view body) {
+  return wire::read<DoneRequest>(body, wire::Unknown::error);
+}
+std::string encode(const DoneAnswer& answer) {
+  return write(answer);
+}
+template <>
+Result<DoneAnswer> decode(std::string_view body) {
+  return wire::read<DoneAnswer>(body, wire::Unknown::ignored);
+}
 std::string encode(const RemoveAnswer& answer) {
   return write(answer);
 }
 std::string encode(const BackupView& backup) {
   return write(backup);
+}
+std::string encode(const RestoreView& restore) {
+  return write(restore);
+}
+template <>
+Result<RestoreView> decode(std::string_view body) {
+  return wire::read<RestoreView>(body, wire::Unknown::ignored);
 }
 template <>
 Result<RemoveAnswer> decode(std::string_view body) {

@@ -1,5 +1,7 @@
 #include "base/utf8.hpp"
 
+#include <fmt/format.h>
+
 namespace berth {
 
 std::size_t utf8_length(std::string_view text) {
@@ -57,6 +59,29 @@ std::string to_utf8(std::string_view text) {
     const std::size_t length = utf8_length(text);
     out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : to_utf8(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  // U+0080 to U+009F are control characters, too, and some terminals obey them.
+  for (std::size_t at = 0; (at = out.find('\xC2', at)) != std::string::npos; ++at) {
+    if (static_cast<unsigned char>(out[at + 1]) < 0xA0) {
+      out.replace(at, 2, fmt::format("\\x{:02x}", static_cast<unsigned char>(out[at + 1])));
+    }
   }
   return out;
 }

@@ -7,15 +7,15 @@
 #include "api/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
+#include "cli/no_gpu.hpp"
+#include "cli/server.hpp"
 #include "cli/submitter.hpp"
 
 namespace berth::cli {
-namespace {
 
-/// Whether there is not a single GPU to wait for. Asks the daemon only where no driver of the
-/// machine's own is to be seen; a driver that is there but fails is no reason to go without.
 Result<bool> no_gpu_anywhere(Daemon& daemon) {
-  if (::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0) {
+  if (!chosen_server() &&
+      (::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/dxg", F_OK) == 0)) {
     return false;
   }
   TRY_ASSIGN(const auto gpus, daemon.get<std::vector<GpuView>>("/api/gpus"));
@@ -26,9 +26,7 @@ Result<bool> no_gpu_anywhere(Daemon& daemon) {
   return status.probe.error.empty();
 }
 
-}  // namespace
-
-Outcome run_add(AddOptions options) {
+Status complete_job(AddOptions& options) {
   TRY_ASSIGN(Command command, make_command(std::move(options.command)));
   JobSpec& job = options.job;
   if (!is_utf8(job.name) || !is_utf8(job.queue)) {
@@ -50,19 +48,29 @@ Outcome run_add(AddOptions options) {
   if (!options.log.empty()) {
     job.payload.log = make_absolute(options.log, here);
   }
+  return {};
+}
 
-  TRY_ASSIGN(Daemon daemon, Daemon::open());
-  if (!options.gpus_given && !job.request.gpu_memory) {
+Status choose_gpus(AddOptions& options, Daemon& daemon) {
+  if (!options.gpus_given && !options.job.request.gpu_memory) {
     TRY_ASSIGN(const bool none, no_gpu_anywhere(daemon));
     if (none) {
-      job.request.gpus = {0, 0};
+      options.job.request.gpus = {0, 0};
       warn("note: there is no GPU here, so the job runs without one; --gpus 1 would wait for one");
     }
   }
+  return {};
+}
+
+Outcome run_add(AddOptions options) {
+  TRY(complete_job(options));
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  TRY(choose_gpus(options, daemon));
   event::Submit submit;
-  submit.jobs.push_back(std::move(job));
+  submit.jobs.push_back(std::move(options.job));
   TRY(complete_submission(submit, daemon.paths().dir));
-  TRY_ASSIGN(const SubmitAnswer answer, daemon.submit(submit));
+  TRY_ASSIGN(auto snapshot, snapshot_jobs(submit, options.snapshot, daemon));
+  TRY_ASSIGN(const SubmitAnswer answer, submit_with(daemon, submit, snapshot));
   print(options.json ? encode(answer) + "\n" : fmt::format("{}\n", answer.first));
   return 0;
 }

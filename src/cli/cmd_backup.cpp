@@ -14,7 +14,9 @@
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
+#include "cli/server.hpp"
 #include "cli/start_daemon.hpp"
+#include "submit/environment.hpp"
 
 extern char** environ;  // NOLINT
 
@@ -23,8 +25,13 @@ namespace {
 
 constexpr int kLookMs = 100;
 constexpr Millis kStopTimeout{30'000};
+constexpr Millis kRestoreTimeout{600'000};  ///< a large store takes its time
 
 Result<std::string> absolute(const std::string& file) {
+  if (chosen_server() && !file.starts_with('/')) {
+    return fail(ErrorCode::invalid, fmt::format("'{}' must begin with /: it is a file of {}",
+                                                printable(file), chosen_server()->host));
+  }
   std::error_code error;
   const auto path = std::filesystem::absolute(file, error);
   if (error || file.empty()) {
@@ -92,6 +99,36 @@ Result<int> run_program(const std::string& program, const std::vector<std::strin
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/// The daemon there restores between its end and its next beginning, and tells afterwards.
+Outcome restore_there(const std::string& path) {
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  const RestoreRequest request{path, fresh_key()};
+  TRY_ASSIGN(const std::string body, daemon.call("POST", "/api/restore", encode_restore(request)));
+  TRY_ASSIGN(RestoreView view, decode<RestoreView>(body));
+  Millis deadline = read_clock().mono + kRestoreTimeout;
+  while (view.running) {
+    ::poll(nullptr, 0, kLookMs);
+    auto next = daemon.get<RestoreView>("/api/restore");
+    if (!next && next.error().code == ErrorCode::unavailable && read_clock().mono < deadline) {
+      continue;
+    }
+    if (!next || next->key != request.key) {
+      return fail(
+          ErrorCode::unavailable,
+          fmt::format("it is not known how restoring went: {}. Look there: berth status, "
+                      "and its log",
+                      next ? "the daemon has been started once more" : next.error().message));
+    }
+    view = std::move(*next);
+    deadline = read_clock().mono + kRestoreTimeout;
+  }
+  if (!view.error.empty()) {
+    return fail(ErrorCode::io, view.error);
+  }
+  print(view.message + "the daemon runs again\n");
+  return 0;
+}
+
 }  // namespace
 
 Outcome run_backup(const BackupOptions& options) {
@@ -130,6 +167,9 @@ Outcome run_backup(const BackupOptions& options) {
 
 Outcome run_restore(const std::string& file) {
   TRY_ASSIGN(const std::string path, absolute(file));
+  if (chosen_server()) {
+    return restore_there(path);
+  }
   if (::access(path.c_str(), R_OK) != 0) {
     return fail_errno(fmt::format("cannot read {}", path), errno);
   }

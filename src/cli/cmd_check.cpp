@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
 #include <string_view>
 
@@ -44,6 +45,22 @@ std::string memory_text(const Request& request) {
   return request.gpu_memory ? format_size(*request.gpu_memory) : "whole";
 }
 
+/// A script is an argument of its shell, `-c TEXT NAME`; its name says enough in a table.
+std::string command_text(std::vector<Command> commands) {
+  for (Command& command : commands) {
+    auto& words = command.argv;
+    for (std::size_t i = words.size(); !command.shell && i-- > 0;) {
+      if (words[i].find('\n') != std::string::npos) {
+        const std::size_t first = i > 0 && words[i - 1] == "-c" ? i - 1 : i;
+        words.erase(words.begin() + static_cast<std::ptrdiff_t>(first),
+                    words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        i = first;
+      }
+    }
+  }
+  return printable(display_commands(commands, kShownCommand));
+}
+
 void print_table(const std::vector<LoadedFile>& files, std::size_t jobs) {
   Table table({{"FILE"},
                {"NAME"},
@@ -64,7 +81,7 @@ void print_table(const std::vector<LoadedFile>& files, std::size_t jobs) {
                  {gpu_count_text(job.request.gpus)},
                  {memory_text(job.request)},
                  {after_text(job, file.jobs)},
-                 {printable(display_commands(job.payload.commands, kShownCommand))}});
+                 {command_text(job.payload.commands)}});
     }
   }
   print(table.render(look_at_stdout()));
@@ -99,7 +116,8 @@ Outcome run_check(const CheckOptions& options) {
     print(job_file_schema());
     return 0;
   }
-  TRY_ASSIGN(const std::vector<LoadedFile> files, load_job_files(options.files, ""));
+  TRY_ASSIGN(const std::vector<LoadedFile> files,
+             load_job_files(options.files, options.reading, ""));
   if (options.json) {
     print_json(files);
     return 0;

@@ -1,12 +1,15 @@
-// berth pause, resume, start and move.
+// berth pause, resume, start, retry and move.
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "api/control.hpp"
 #include "cli/commands.hpp"
 #include "cli/control.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "core/reason.hpp"
 
 namespace berth::cli {
 namespace {
@@ -16,10 +19,61 @@ Outcome control(const ControlOptions& options, const std::string& target,
   ControlRequest request;
   request.queue = options.queue;
   request.jobs = selection(options.ids);
-  request.jobs.all = request.jobs.all && options.queue.empty();
+  request.instance = options.instance;
+  request.gpu = options.gpu;
+  request.why = options.why;
+  request.jobs.all =
+      request.jobs.all && options.queue.empty() && options.gpu.empty() && !options.instance;
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   TRY_ASSIGN(const std::string body, daemon.call("POST", target, encode(request), kControlTimeout));
   return report_control(body, unchanged, options.json);
+}
+
+/// Going first does not help where jobs it follows, or memory, are what is missing.
+Status tell_who_still_waits(const IdSet& ids) {
+  constexpr std::size_t kTold = 10;
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  JobQuery query;
+  query.states = {JobState::queued};
+  query.ids = in_parts(ids).front();
+  TRY_ASSIGN(const auto jobs, daemon.jobs(query, kTold));
+  for (const JobView& job : jobs) {
+    if (job.why && job.why->kind == to_string(Reason::Kind::due)) {
+      continue;  // any moment now
+    }
+    print(fmt::format("job {} still waits: {}\n", job.id, printable(job.reason)));
+  }
+  return {};
+}
+
+/// The card as it is now, by index or UUID; nullopt: that is not known.
+std::optional<GpuView> look_at(const std::string& card) {
+  constexpr Millis kGpuPatience{5'000};
+  auto daemon = Daemon::open();
+  auto gpus = daemon ? daemon->get<std::vector<GpuView>>("/api/gpus", kGpuPatience)
+                     : Result<std::vector<GpuView>>();
+  if (!gpus) {
+    return std::nullopt;
+  }
+  const auto found = std::ranges::find_if(*gpus, [&](const GpuView& gpu) {
+    return gpu.uuid == card || fmt::format("{}", gpu.index) == card;
+  });
+  return found == gpus->end() ? std::nullopt : std::optional(std::move(*found));
+}
+
+/// What giving a card back has changed.
+std::string given_back(const std::string& card, const std::optional<GpuView>& before) {
+  const std::string name = "GPU " + printable(card);
+  if (before && before->trouble.empty()) {
+    return name + " was not out of use";
+  }
+  const auto now = look_at(card);
+  if (!now) {
+    return name + " is no longer kept out of use";
+  }
+  return now->trouble.empty()
+             ? name + " is in use again"
+             : fmt::format("nothing starts on {} yet: {}", name, printable(now->trouble));
 }
 
 }  // namespace
@@ -31,9 +85,10 @@ Selection selection(const std::optional<IdSet>& ids) {
   return jobs;
 }
 
-Outcome report_control(const std::string& body, const std::string& unchanged, bool json) {
+Outcome report_control(const std::string& body, const std::string& unchanged, bool json,
+                       const std::string& none) {
   TRY_ASSIGN(const ControlAnswer answer, decode<ControlAnswer>(body));
-  bool any = !answer.queue.empty();
+  bool any = !answer.queue.empty() || !answer.gpu.empty() || answer.instance;
   if (json) {
     print(encode(answer) + "\n");
   } else {
@@ -50,6 +105,7 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
     line("moved", answer.moved);
     line("start next", answer.expedited);
     line("changed", answer.changed);
+    line("wait again", answer.revived);
     line(unchanged, answer.unchanged);
     line("had already ended", answer.finished);
     for (const ControlAnswer::Refused& refused : answer.refused) {
@@ -58,7 +114,7 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
                        printable(refused.why)));
     }
     if (!any && answer.unknown.empty()) {
-      print("there are no jobs that have not ended\n");
+      print(none + "\n");
     }
   }
   if (!answer.unknown.empty()) {
@@ -75,19 +131,49 @@ Outcome run_pause(const ControlOptions& options) {
   if (!options.queue.empty() && !options.json) {
     print(fmt::format("queue '{}' is paused; what runs goes on\n", printable(options.queue)));
   }
+  if (options.instance && !options.json) {
+    print("berth is paused and starts nothing; what runs goes on\n");
+  }
+  if (!options.gpu.empty() && !options.json) {
+    print(fmt::format("nothing more starts on GPU {}; what runs there goes on\n",
+                      printable(options.gpu)));
+  }
   return code;
 }
 
 Outcome run_resume(const ControlOptions& options) {
+  const auto before = options.gpu.empty() || options.json ? std::nullopt : look_at(options.gpu);
   TRY_ASSIGN(const int code, control(options, "/api/jobs/resume", "not paused"));
   if (!options.queue.empty() && !options.json) {
     print(fmt::format("queue '{}' starts jobs again\n", printable(options.queue)));
+  }
+  if (options.instance && !options.json) {
+    print("berth starts jobs again\n");
+  }
+  if (!options.gpu.empty() && !options.json) {
+    print(given_back(options.gpu, before) + "\n");
   }
   return code;
 }
 
 Outcome run_start(const ControlOptions& options) {
-  return control(options, "/api/jobs/start", "start next already");
+  TRY_ASSIGN(const int code, control(options, "/api/jobs/start", "start next already"));
+  if (!options.json && options.ids) {
+    TRY(tell_who_still_waits(*options.ids));
+  }
+  return code;
+}
+
+Outcome run_retry(const RetryOptions& options) {
+  RetryRequest request;
+  request.ids = options.ids;
+  request.batch = options.batch;
+  request.succeeded = options.succeeded;
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  TRY_ASSIGN(const std::string body,
+             daemon.call("POST", "/api/jobs/retry", encode(request), kControlTimeout));
+  return report_control(body, "", options.json,
+                        options.ids.empty() ? "no job has failed" : "there are no such jobs");
 }
 
 Outcome run_move(const MoveOptions& options) {

@@ -7,6 +7,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/doctor.hpp"
+#include "cli/doctor_remote.hpp"
+#include "cli/server.hpp"
 
 namespace berth::cli {
 namespace {
@@ -40,7 +42,8 @@ std::string finding_text(const Finding& finding, const Screen& screen) {
 }  // namespace
 
 Outcome run_doctor(bool json) {
-  const std::vector<Finding> findings = diagnose(gather_facts());
+  const std::vector<Finding> findings =
+      chosen_server() ? diagnose(gather_remote_facts(*chosen_server())) : diagnose(gather_facts());
   const auto count = [&](Health health) {
     return std::ranges::count(findings, health, &Finding::health);
   };

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 
@@ -19,6 +20,8 @@
 #include "cli/last_job.hpp"
 #include "cli/log_stream.hpp"
 #include "cli/pager.hpp"
+#include "cli/remote_log.hpp"
+#include "cli/server.hpp"
 
 namespace berth::cli {
 namespace {
@@ -26,6 +29,7 @@ namespace {
 constexpr int kPollMs = 200;
 constexpr int kPollsPerLook = 3;  ///< the daemon is asked less often than the files
 constexpr std::size_t kFollowMax = 200;
+constexpr std::size_t kFollowThereMax = 50;  ///< each takes a connection, and others want some
 constexpr std::size_t kPrefixMax = 24;
 
 std::string detail_target(std::uint64_t id) {
@@ -87,6 +91,18 @@ std::vector<std::string> prefixes(const std::vector<JobView>& jobs, const Screen
   return names;
 }
 
+/// None: it is not there.
+Result<std::optional<std::uint64_t>> log_size(Daemon& daemon, std::uint64_t job,
+                                              const AttemptView& attempt) {
+  if (chosen_server()) {
+    return remote_log_size(daemon, {job, attempt.number, {}});
+  }
+  struct stat status{};
+  return ::stat(attempt.log.c_str(), &status) == 0
+             ? std::optional(static_cast<std::uint64_t>(status.st_size))
+             : std::nullopt;
+}
+
 Result<std::string> metadata(Daemon& daemon, const std::vector<JobView>& jobs,
                              const LogOptions& options) {
   boost::json::array out;
@@ -97,11 +113,10 @@ Result<std::string> metadata(Daemon& daemon, const std::vector<JobView>& jobs,
       if (attempt.log.empty() || (options.attempt && attempt.number != *options.attempt)) {
         continue;
       }
-      struct stat status{};
-      const bool there = ::stat(attempt.log.c_str(), &status) == 0;
+      TRY_ASSIGN(const auto size, log_size(daemon, job.id, attempt));
       attempts.push_back({{"attempt", attempt.number},
                           {"path", to_utf8(attempt.log)},
-                          {"size", there ? boost::json::value(status.st_size) : nullptr},
+                          {"size", size ? boost::json::value(*size) : nullptr},
                           {"ended", attempt.ended_at.has_value()}});
     }
     out.push_back({{"id", job.id},
@@ -122,8 +137,22 @@ Status print_log(Daemon& daemon, std::uint64_t id, const LogOptions& options, co
     }
     const std::string why = remark(detail.job);
     return fail(ErrorCode::not_found,
-                fmt::format("job {} has no log: it is {}{}", id, to_string(detail.job.state),
+                fmt::format("job {} has no log: it {}{}", id, predicate(detail.job.state),
                             why.empty() ? "" : ": " + why));
+  }
+  // Its supervisor makes the file a moment after the attempt has begun.
+  const auto nothing_yet = [&]() -> Status {
+    warn(fmt::format("job {} has written nothing yet", id));
+    return {};
+  };
+  if (chosen_server()) {
+    Status copied = copy_remote_log(daemon, {id, attempt->number, options.lines}, sink);
+    return !copied && copied.error().code == ErrorCode::not_found && !attempt->ended_at
+               ? nothing_yet()
+               : copied;
+  }
+  if (!attempt->ended_at && ::access(attempt->log.c_str(), F_OK) != 0 && errno == ENOENT) {
+    return nothing_yet();
   }
   TRY_ASSIGN(const Fd fd, open_log(attempt->log));
   const auto tails = open_tails(attempt->log);
@@ -186,20 +215,24 @@ Outcome print_all(Daemon& daemon, const std::vector<JobView>& jobs, const LogOpt
 struct Followed {
   JobView job;
   std::unique_ptr<PrefixedLines> lines;  ///< null: one job alone, as it is
-  LogFollower follower;
+  std::unique_ptr<FollowedLog> follower;
   std::optional<Error> error;
   bool stale = true;  ///< the daemon is to be asked for its attempts
 };
 
 Status look_at(Daemon& daemon, Followed& one, const LogOptions& options) {
   TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(detail_target(one.job.id)));
-  TRY(one.follower.look(detail, [&](std::uint32_t number) {
+  if (chosen_server() && options.attempt && find_attempt(detail, options.attempt) == nullptr) {
+    return no_such_attempt(one.job.id, *options.attempt, detail.attempts.size());
+  }
+  TRY(one.follower->look(detail, [&](std::uint32_t number) {
     if (one.lines) {
       one.lines->finish();
     }
+    std::fflush(stdout);
     warn(fmt::format("attempt {} of job {}", number, one.job.id));
   }));
-  if (one.follower.over() && !one.follower.opened()) {
+  if (one.follower->over() && !one.follower->opened()) {
     if (options.attempt && !detail.attempts.empty()) {
       return no_such_attempt(one.job.id, *options.attempt, detail.attempts.size());
     }
@@ -213,7 +246,7 @@ Status look_at(Daemon& daemon, Followed& one, const LogOptions& options) {
 Status find_changes(Daemon& daemon, std::vector<Followed>& followed) {
   IdSet ids;
   for (const Followed& one : followed) {
-    if (!one.follower.over()) {
+    if (!one.follower->over()) {
       ids.add(one.job.id);
     }
   }
@@ -224,19 +257,38 @@ Status find_changes(Daemon& daemon, std::vector<Followed>& followed) {
     for (const JobView& job : jobs) {
       const auto one = std::ranges::find(followed, job.id, [](const auto& f) { return f.job.id; });
       one->stale = one->job.state != job.state || one->job.attempts != job.attempts ||
-                   !one->follower.opened();
+                   !one->follower->opened();
       one->job = job;
     }
   }
   return {};
 }
 
+std::unique_ptr<FollowedLog> follower_of(std::uint64_t job, const LogOptions& options,
+                                         LogSink sink) {
+  if (chosen_server()) {
+    return std::make_unique<RemoteLogFollower>(
+        *chosen_server(), LogPart{job, options.attempt, options.lines}, std::move(sink));
+  }
+  return std::make_unique<LogFollower>(options.attempt, options.lines, std::move(sink));
+}
+
+/// Looks at the daemon or the log, whichever there is need for.
+Status go_on(Daemon& daemon, Followed& one, const LogOptions& options) {
+  if (std::exchange(one.stale, false)) {
+    return look_at(daemon, one, options);
+  }
+  TRY(one.follower->drain());
+  return one.follower->over() && !one.follower->opened() ? look_at(daemon, one, options) : Status();
+}
+
 /// Prints the attempts' logs as they grow until all jobs have ended.
 Outcome follow(Daemon& daemon, const std::vector<JobView>& jobs, const LogOptions& options) {
-  if (jobs.size() > kFollowMax) {
+  const std::size_t most = chosen_server() ? kFollowThereMax : kFollowMax;
+  if (jobs.size() > most) {
     return fail(ErrorCode::invalid, fmt::format("{} logs are too many to follow at once; choose up "
                                                 "to {}",
-                                                jobs.size(), kFollowMax));
+                                                jobs.size(), most));
   }
   const CatchInterrupt catcher;
   const auto names = prefixes(jobs, look_at_stdout());
@@ -248,33 +300,31 @@ Outcome follow(Daemon& daemon, const std::vector<JobView>& jobs, const LogOption
       lines = std::make_unique<PrefixedLines>(names[i], print);
       sink = [to = lines.get()](std::string_view text) { to->feed(text); };
     }
-    followed.push_back({jobs[i],
-                        std::move(lines),
-                        LogFollower(options.attempt, options.lines, std::move(sink)),
-                        {},
-                        true});
+    followed.push_back(
+        {jobs[i], std::move(lines), follower_of(jobs[i].id, options, std::move(sink)), {}, true});
   }
   bool good = true;
   for (unsigned round = 0; !interrupted(); ++round) {
     bool open = false;
-    if (round % kPollsPerLook == 0 && round > 0) {
+    // The daemon of another machine tells by itself.
+    if (round % kPollsPerLook == 0 && round > 0 && !chosen_server()) {
       TRY(find_changes(daemon, followed));
     }
     for (Followed& one : followed) {
-      if (one.follower.over() || one.error) {
+      if (one.follower->over() || one.error) {
         continue;
       }
-      Status status = one.stale ? look_at(daemon, one, options) : one.follower.drain();
-      one.stale = false;
+      Status status = go_on(daemon, one, options);
       if (!status) {
         one.error = std::move(status.error());
         warn(one.error->message);
         good = false;
       }
-      if (one.lines && (one.follower.over() || one.error)) {
+      const bool over = one.follower->over() || one.error;
+      if (one.lines && over) {
         one.lines->finish();
       }
-      open = open || !(one.follower.over() || one.error);
+      open = open || !over;
     }
     std::fflush(stdout);
     if (!open) {
@@ -295,7 +345,10 @@ Outcome run_log(const LogOptions& options) {
     print(text);
     return 0;
   }
-  return options.follow ? follow(daemon, jobs, options) : print_all(daemon, jobs, options);
+  if (options.follow) {
+    return follow(daemon, jobs, options);
+  }
+  return print_all(daemon, jobs, options);
 }
 
 }  // namespace berth::cli

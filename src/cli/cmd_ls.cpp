@@ -4,6 +4,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
@@ -45,6 +47,31 @@ bool only_ids(const LsOptions& options) {
          options.batch == 0 && options.name.empty() && !options.since;
 }
 
+/// As the daemon sorts, for what did not come in one list.
+void sort_jobs(std::vector<JobView>& jobs, std::pair<JobSort, bool> sort) {
+  const auto key = [&](const JobView& job) -> std::optional<std::int64_t> {
+    const auto count = [](const std::optional<Millis>& time) {
+      return time ? std::optional(time->count()) : std::nullopt;
+    };
+    switch (sort.first) {
+      case JobSort::id:
+        return 0;
+      case JobSort::priority:
+        return job.priority;
+      case JobSort::state:
+        return static_cast<std::int64_t>(job.state);
+      case JobSort::started:
+        return count(job.started_at);
+      case JobSort::ended:
+        return count(job.ended_at);
+    }
+    std::unreachable();
+  };
+  std::ranges::sort(jobs, [&](const JobView& a, const JobView& b) {
+    return goes_before({JobId{a.id}, key(a)}, {JobId{b.id}, key(b)}, sort.second);
+  });
+}
+
 /// What was asked for; of a large set of ids, part by part.
 Result<std::vector<JobView>> selected(Daemon& daemon, const LsOptions& options) {
   JobQuery query = with_states(options.states);
@@ -52,11 +79,14 @@ Result<std::vector<JobView>> selected(Daemon& daemon, const LsOptions& options) 
   query.batch = options.batch;
   query.since = options.since;
   // With a limit, the newest; of ids, the first.
-  query.descending = options.limit && !options.ids;
+  query.descending = options.limit && !options.ids && !options.sort;
+  if (options.sort && !options.ids) {
+    std::tie(query.sort, query.descending) = *options.sort;
+  }
   const std::size_t max = options.limit.value_or(UINT32_MAX);
   std::vector<JobView> all;
   const auto take = [&]() -> Status {
-    query.after = 0;
+    query.after = {};
     while (all.size() < max) {
       // Names are looked at here, so a page may yield less than it holds.
       const std::size_t wanted = options.name.empty() ? max - all.size() : kPageLimitMax;
@@ -77,7 +107,7 @@ Result<std::vector<JobView>> selected(Daemon& daemon, const LsOptions& options) 
   };
   if (!options.ids) {
     TRY(take());
-    if (query.descending) {
+    if (query.descending && !options.sort) {
       std::ranges::reverse(all);
     }
     return all;
@@ -85,6 +115,9 @@ Result<std::vector<JobView>> selected(Daemon& daemon, const LsOptions& options) 
   for (IdSet& part : in_parts(*options.ids)) {
     query.ids = std::move(part);
     TRY(take());
+  }
+  if (options.sort) {
+    sort_jobs(all, *options.sort);
   }
   return all;
 }
@@ -113,6 +146,9 @@ Result<Listing> usual(Daemon& daemon, const LsOptions& options) {
   // A job may have moved on between the requests.
   const auto doubled = std::ranges::unique(list.jobs, {}, &JobView::id);
   list.jobs.erase(doubled.begin(), doubled.end());
+  if (options.sort) {
+    sort_jobs(list.jobs, *options.sort);
+  }
   return list;
 }
 

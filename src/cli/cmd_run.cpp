@@ -1,40 +1,41 @@
 // berth run: job files, from submission to the last job's end.
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "api/remote.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/first_look.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/job_files.hpp"
 #include "cli/progress.hpp"
+#include "cli/resume.hpp"
+#include "cli/server.hpp"
 #include "cli/submitter.hpp"
+#include "cli/told_files.hpp"
+#include "submit/array_jobs.hpp"
+#include "submit/submission.hpp"
 
 namespace berth::cli {
 namespace {
 
 constexpr Millis kEventWait{300};  ///< also how long an interrupt may go unnoticed
 constexpr Millis kReasonAge{2'000};
-constexpr int kProbeTries = 20;
-constexpr int kProbePollMs = 100;
-
-event::Submit to_submission(JobFile file) {
-  event::Submit submit;
-  submit.batch_name = std::move(file.name);
-  submit.batch_max_concurrent = file.max_concurrent;
-  submit.queues = std::move(file.queues);
-  submit.resources = std::move(file.resources);
-  submit.jobs = std::move(file.jobs);
-  return submit;
-}
 
 /// One submission and how far its events have been read.
 struct Watched {
   SubmitAnswer answer;
   std::uint64_t seen = 0;
+};
+
+/// A batch of which files tell, too.
+struct Told {
+  std::string state_dir;
+  std::uint64_t batch = 0;
 };
 
 class Watch {
@@ -180,51 +181,121 @@ bool simulated(const StatusView& status) {
          });
 }
 
-/// The daemon's status; of one that has just started, after its first look at the GPUs.
-Result<StatusView> status_with_gpus(Daemon& daemon) {
-  for (int tries = 0;; ++tries) {
-    TRY_ASSIGN(StatusView status, daemon.get<StatusView>("/api/status"));
-    if (status.probe.age || !status.probe.error.empty() || tries == kProbeTries) {
-      return status;
-    }
-    ::poll(nullptr, 0, kProbePollMs);
-  }
-}
-
 std::string range_text(const SubmitAnswer& answer) {
   IdSet ids;
   ids.add(answer.first, answer.last);
   return ids.to_string();
 }
 
+/// Leaves out what need not run again, and tells.
+Status resume(LoadedFile& loaded, Daemon& daemon, bool json) {
+  const std::size_t all = loaded.file.jobs.size();
+  TRY_ASSIGN(const LeftOut out, leave_out_done(loaded.file, daemon));
+  const auto tell = [&](const std::string& text) {
+    const std::string line = fmt::format("{}: {}", printable(loaded.path), text);
+    json ? warn(line) : print(line + "\n");
+  };
+  if (out.succeeded > 0) {
+    tell(fmt::format("{} of {} have succeeded before and are left out (--redo runs them again)",
+                     out.succeeded, all));
+  }
+  if (out.alive > 0) {
+    tell(fmt::format("{} of {} wait or run already and are not added again", out.alive, all));
+  }
+  if (loaded.file.jobs.empty()) {
+    tell("nothing is left to run");
+  }
+  return {};
+}
+
+/// Writes what the jobs need before they start, on the machine that they run on.
+Status write_files(const JobFile& file, Daemon& daemon) {
+  if (!chosen_server()) {
+    TRY(write_derived(file.derived));
+    prepare_state_directory(file.traits.state_dir);
+    return {};
+  }
+  FilesRequest request;
+  request.state_dir = file.traits.state_dir;
+  for (const DerivedFile& derived : file.derived) {
+    request.files.push_back({derived.path, derived.content});
+  }
+  if (request != FilesRequest()) {
+    TRY(daemon.call("POST", "/api/files", encode(request)));
+  }
+  return {};
+}
+
+/// The jobs of the array that begins with this one, if one does.
+Result<std::vector<JobView>> array_tasks(Daemon& daemon, std::uint64_t first) {
+  const auto detail = daemon.get<JobDetail>(fmt::format("/api/jobs/{}", first));
+  if (!detail && detail.error().code != ErrorCode::not_found) {
+    return std::unexpected(detail.error());
+  }
+  if (!detail || detail->job.batch == 0 || !begins_array(detail->extra_env)) {
+    return std::vector<JobView>();
+  }
+  JobQuery query;
+  query.batch = detail->job.batch;
+  return daemon.jobs(query);
+}
+
+Result<SubmitAnswer> submit_file(LoadedFile& loaded, Daemon& daemon, const SubmitOptions& options) {
+  TRY(resolve_arrays(loaded.file, [&](std::uint64_t first) { return array_tasks(daemon, first); }));
+  TRY(write_files(loaded.file, daemon));
+  event::Submit submit =
+      to_submission(std::move(loaded.file), static_cast<std::uint64_t>(::getpid()));
+  TRY(complete_submission(submit, daemon.paths().dir));
+  TRY_ASSIGN(auto snapshot, snapshot_jobs(submit, options.snapshot, daemon));
+  TRY_ASSIGN(const SubmitAnswer answer, submit_with(daemon, submit, snapshot));
+  if (options.json) {
+    print(encode(answer) + "\n");
+  } else {
+    print(fmt::format("submitted {}: {} job{}, {}{}\n", printable(loaded.path), submit.jobs.size(),
+                      submit.jobs.size() == 1 ? "" : "s", range_text(answer),
+                      answer.batch != 0 ? fmt::format(" (batch {})", answer.batch) : ""));
+  }
+  return answer;
+}
+
 }  // namespace
 
 Outcome run_run(const RunOptions& options) {
   TRY_ASSIGN(std::vector<LoadedFile> files,
-             load_job_files(options.files, "; nothing was submitted"));
-  std::vector<event::Submit> submissions;
-  for (LoadedFile& loaded : files) {
-    submissions.push_back(to_submission(std::move(loaded.file)));
-  }
+             load_job_files(options.files, options.reading, "; nothing was submitted"));
+  return submit_and_watch(std::move(files), {.detach = options.detach,
+                                             .json = options.json,
+                                             .resume = options.resume,
+                                             .redo = options.redo,
+                                             .snapshot = options.snapshot});
+}
+
+Outcome submit_and_watch(std::vector<LoadedFile> files, const SubmitOptions& options) {
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   std::vector<Watched> watched;
-  for (std::size_t i = 0; i < submissions.size(); ++i) {
-    event::Submit& submit = submissions[i];
-    TRY(complete_submission(submit, daemon.paths().dir));
-    TRY_ASSIGN(const SubmitAnswer answer, daemon.submit(submit));
-    watched.push_back({answer, 0});
-    if (options.json) {
-      print(encode(answer) + "\n");
-    } else {
-      print(fmt::format("submitted {}: {} job{}, {}{}\n", printable(options.files[i]),
-                        submit.jobs.size(), submit.jobs.size() == 1 ? "" : "s", range_text(answer),
-                        answer.batch != 0 ? fmt::format(" (batch {})", answer.batch) : ""));
+  std::vector<Told> told;
+  for (LoadedFile& loaded : files) {
+    if (!options.redo && (options.resume || loaded.file.skip_done)) {
+      TRY(resume(loaded, daemon, options.json));
     }
+    if (!loaded.file.jobs.empty()) {
+      const std::string state_dir = loaded.file.traits.state_dir;
+      TRY_ASSIGN(const SubmitAnswer answer, submit_file(loaded, daemon, options));
+      watched.push_back({answer, 0});
+      if (!state_dir.empty() && !chosen_server()) {
+        told.push_back({state_dir, answer.batch});
+      }
+    }
+  }
+  if (watched.empty()) {
+    return 0;
   }
   if (!options.json) {
     TRY_ASSIGN(const StatusView status, status_with_gpus(daemon));
     if (simulated(status)) {
-      print(fmt::format("the {} GPUs here are simulated\n", status.gpus.size()));
+      print(status.gpus.size() == 1
+                ? std::string("the GPU here is simulated\n")
+                : fmt::format("the {} GPUs here are simulated\n", status.gpus.size()));
     }
   }
   std::fflush(stdout);
@@ -251,6 +322,9 @@ Outcome run_run(const RunOptions& options) {
                     them, text));
     TRY(status_of_watch);
     return interrupt_code();
+  }
+  for (const Told& batch : told) {
+    wait_until_told(batch.state_dir, static_cast<std::uint64_t>(::getpid()), batch.batch);
   }
   print("\n" + summary_table(watch.progress().jobs(), watch.screen(), read_clock().wall));
   print(fmt::format("{} of {} succeeded\n", watch.progress().count(JobState::succeeded),

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "api/control.hpp"
 #include "cli/commands.hpp"
 #include "cli/control.hpp"
 #include "cli/daemon.hpp"
+#include "cli/last_job.hpp"
 #include "cli/submitter.hpp"
 #include "cli/table.hpp"
 #include "core/rule_table.hpp"
@@ -16,11 +18,18 @@
 namespace berth::cli {
 namespace {
 
+constexpr int kWrongUsage = 2;
+
 template <class T>
 Status number(const std::string& text, std::optional<T>& out) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && at == end) {
+    return fail(ErrorCode::invalid,
+                fmt::format("'{}' is not from {} to {}", printable(text),
+                            std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  }
   if (text.empty() || error != std::errc() || at != end) {
     return fail(ErrorCode::invalid, fmt::format("'{}' is not a whole number", printable(text)));
   }
@@ -98,12 +107,21 @@ Status patch_with(event::JobPatch& patch, const std::string& key, const std::str
     }
     return {};
   }
+  constexpr std::string_view kPrefix = "rules.";
+  const std::string rule = key.starts_with(kPrefix) ? key.substr(kPrefix.size()) : key;
+  if (find_rule(rule) != nullptr) {
+    TRY(check_override(rule, value, RuleScope::any));
+    patch.rules[canonical_rule(rule)] = value;
+    return {};
+  }
   std::string names;
   for (const JobKey& known : kJobKeys) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
   }
   return fail(ErrorCode::invalid,
-              fmt::format("'{}' of a job cannot be changed; these can: {}", printable(key), names));
+              fmt::format("'{}' of a job cannot be changed; these can: {}, and rules (`berth set` "
+                          "lists them)",
+                          printable(key), names));
 }
 
 Result<std::pair<std::string, std::string>> assignment(const std::string& word) {
@@ -117,7 +135,8 @@ Result<std::pair<std::string, std::string>> assignment(const std::string& word) 
 
 bool names_jobs(const std::string& word) {
   return word == "all" ||
-         (!word.empty() && word[0] >= '0' && word[0] <= '9' && word.find('=') == std::string::npos);
+         (!word.empty() && ((word[0] >= '0' && word[0] <= '9') || word[0] == '@') &&
+          word.find('=') == std::string::npos);
 }
 
 std::string rules_text(const RulesView& view) {
@@ -131,54 +150,113 @@ std::string rules_text(const RulesView& view) {
   return table.render(look_at_stdout());
 }
 
-Outcome show_rules(Daemon& daemon, const SetPlan& plan, bool json) {
-  TRY_ASSIGN(RulesView view, daemon.get<RulesView>("/api/rules"));
-  if (plan.what == SetPlan::What::show) {
-    std::erase_if(view.rules, [&](const RuleView& rule) { return rule.key != plan.key; });
+void warn_of(const RulesView& view) {
+  for (const std::string& problem : view.problems) {
+    warn(printable(problem));
+  }
+}
+
+Outcome show_rules(Daemon& daemon, const SetPlan& plan, const SetOptions& options) {
+  TRY_ASSIGN(RulesView view,
+             daemon.get<RulesView>(rules_query_target({options.queue, options.batch, plan.job})));
+  if (!plan.key.empty()) {
+    const std::string key = canonical_rule(plan.key);
+    const auto of_group = [&](const RuleView& rule) { return rule.key.starts_with(key + "."); };
+    const bool group = std::ranges::any_of(view.rules, of_group);
+    std::erase_if(view.rules,
+                  [&](const RuleView& rule) { return rule.key != key && !of_group(rule); });
     if (view.rules.empty()) {
       Rules scratch;
-      const Status known = set_rule(scratch, plan.key, "0");
+      const Status known = find_rule(key) != nullptr ? Status{} : set_rule(scratch, key, "0");
       return fail(ErrorCode::not_found,
                   known ? fmt::format("'{}' has not been set", printable(plan.key))
                         : known.error().message);
     }
-    if (!json) {
+    if (!options.json && !group) {
       print(printable(view.rules.front().value) + "\n");
       return 0;
     }
   }
-  print(json ? encode(view) + "\n" : rules_text(view));
-  for (const std::string& problem : view.problems) {
-    if (!json) {
-      warn(printable(problem));
-    }
+  print(options.json ? encode(view) + "\n" : rules_text(view));
+  if (!options.json) {
+    warn_of(view);
   }
   return 0;
+}
+
+/// How long a rule that was just changed will hold.
+std::string standing(const RuleView& rule, bool saved) {
+  return saved                         ? "saved in berth.yaml"
+         : rule.source == "this run"   ? "for this run; --save keeps it"
+         : rule.source == "berth.yaml" ? "as in berth.yaml"
+         : rule.source == "the store"  ? "kept"
+         : rule.source == "default"    ? "the default"
+                                       : fmt::format("kept for {}", printable(rule.source));
 }
 
 Outcome set_rules(Daemon& daemon, const SetPlan& plan, const SetOptions& options) {
   SetRulesRequest request;
   request.values = plan.values;
+  request.unset = options.unset;
   request.save = options.save;
+  request.queue = options.queue;
+  request.batch = options.batch;
   TRY_ASSIGN(const std::string body, daemon.call("POST", "/api/rules", encode(request)));
   TRY_ASSIGN(RulesView view, decode<RulesView>(body));
-  std::erase_if(view.rules, [&](const RuleView& rule) {
-    return std::ranges::none_of(plan.values,
-                                [&](const auto& value) { return value.first == rule.key; });
-  });
+  const auto is_set = [&](const RuleView& rule) {
+    return std::ranges::any_of(
+        plan.values, [&](const auto& value) { return canonical_rule(value.first) == rule.key; });
+  };
+  const auto is_unset = [&](const RuleView& rule) {
+    return std::ranges::any_of(options.unset,
+                               [&](const auto& key) { return canonical_rule(key) == rule.key; });
+  };
+  std::erase_if(view.rules, [&](const RuleView& rule) { return !is_set(rule) && !is_unset(rule); });
   if (options.json) {
     print(encode(view) + "\n");
     return 0;
   }
   for (const RuleView& rule : view.rules) {
     print(fmt::format("{} = {} ({})\n", printable(rule.key), printable(rule.value),
-                      options.save                  ? "saved in berth.yaml"
-                      : rule.source == "this run"   ? "for this run; --save keeps it"
-                      : rule.source == "berth.yaml" ? "as in berth.yaml"
-                      : rule.source == "the store"  ? "kept"
-                                                    : "the default"));
+                      standing(rule, options.save && is_set(rule))));
   }
+  warn_of(view);
   return 0;
+}
+
+/// Jobs by their ids, with what to change; or one, to see its rules.
+Result<SetPlan> plan_jobs(const SetOptions& options) {
+  SetPlan plan;
+  const std::vector<std::string>& words = options.words;
+  const auto first = std::ranges::find_if_not(words, names_jobs);
+  if (!options.queue.empty() || options.batch != 0) {
+    return fail(ErrorCode::invalid, "give ids, --queue or --batch, and only one of them");
+  }
+  if (options.save) {
+    return fail(ErrorCode::invalid, "--save is for rules; changes of jobs are kept anyway");
+  }
+  if (words[0] != "all" || first - words.begin() > 1) {
+    const std::vector<std::string> ids(words.begin(), first);
+    TRY_ASSIGN(plan.ids, parse_ids(fmt::format("{}", fmt::join(ids, ","))));
+  }
+  const auto left = words.end() - first;
+  if (options.unset.empty() && plan.ids && plan.ids->size() == 1 &&
+      (left == 0 || (left == 1 && first->find('=') == std::string::npos))) {
+    plan.what = SetPlan::What::show;
+    plan.job = plan.ids->ranges().front().first;
+    plan.key = left == 0 ? "" : *first;
+    return plan;
+  }
+  plan.what = SetPlan::What::jobs;
+  if (left == 0 && options.unset.empty()) {
+    return fail(ErrorCode::invalid, "give KEY=VALUE after the ids, or one id to see its rules");
+  }
+  for (auto word = first; word != words.end(); ++word) {
+    TRY_ASSIGN(const auto value, assignment(*word));
+    TRY(patch_with(plan.patch, value.first, value.second));
+  }
+  plan.patch.unset = options.unset;
+  return plan;
 }
 
 }  // namespace
@@ -187,25 +265,17 @@ Result<SetPlan> plan_set(const SetOptions& options) {
   SetPlan plan;
   const std::vector<std::string>& words = options.words;
   if (!words.empty() && names_jobs(words[0])) {
-    plan.what = SetPlan::What::jobs;
-    const auto first = std::ranges::find_if_not(words, names_jobs);
-    if (first == words.end()) {
-      return fail(ErrorCode::invalid, "give KEY=VALUE after the ids");
-    }
-    if (words[0] != "all" || first - words.begin() > 1) {
-      const std::vector<std::string> ids(words.begin(), first);
-      TRY_ASSIGN(plan.ids, IdSet::parse(fmt::format("{}", fmt::join(ids, ","))));
-    }
-    for (auto word = first; word != words.end(); ++word) {
-      TRY_ASSIGN(const auto value, assignment(*word));
-      TRY(patch_with(plan.patch, value.first, value.second));
-    }
-    if (options.save) {
-      return fail(ErrorCode::invalid, "--save is for rules; changes of jobs are kept anyway");
-    }
-    return plan;
+    return plan_jobs(options);
   }
-  if (words.size() <= 1 && (words.empty() || words[0].find('=') == std::string::npos)) {
+  if (!options.queue.empty() && options.batch != 0) {
+    return fail(ErrorCode::invalid, "give --queue or --batch, not both");
+  }
+  if (options.save && (!options.queue.empty() || options.batch != 0)) {
+    return fail(ErrorCode::invalid,
+                "--save is for the instance; rules of queues and batches are kept anyway");
+  }
+  if (options.unset.empty() && words.size() <= 1 &&
+      (words.empty() || words[0].find('=') == std::string::npos)) {
     plan.what = words.empty() ? SetPlan::What::list : SetPlan::What::show;
     plan.key = words.empty() ? "" : words[0];
     if (options.save) {
@@ -216,6 +286,12 @@ Result<SetPlan> plan_set(const SetOptions& options) {
   plan.what = SetPlan::What::rules;
   for (const std::string& word : words) {
     TRY_ASSIGN(auto value, assignment(word));
+    if (!options.queue.empty() && (value.first == "max_concurrent" || value.first == "limit")) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("how many jobs of a queue run at once is queue.NAME.limit: berth set "
+                              "queue.{}.limit={}",
+                              printable(options.queue), printable(value.second)));
+    }
     plan.values.push_back(std::move(value));
   }
   return plan;
@@ -225,10 +301,16 @@ Outcome run_set(const SetOptions& options) {
   TRY_ASSIGN(const SetPlan plan, plan_set(options));
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   if (plan.what == SetPlan::What::rules) {
-    return set_rules(daemon, plan, options);
+    Outcome outcome = set_rules(daemon, plan, options);
+    // A key or a value that only the daemon could judge is wrong usage all the same.
+    if (!outcome && outcome.error().code == ErrorCode::invalid) {
+      warn(outcome.error().message);
+      return kWrongUsage;
+    }
+    return outcome;
   }
   if (plan.what != SetPlan::What::jobs) {
-    return show_rules(daemon, plan, options.json);
+    return show_rules(daemon, plan, options);
   }
   SetJobsRequest request;
   request.jobs = selection(plan.ids);

@@ -11,12 +11,12 @@
 #include "cli/last_job.hpp"
 #include "cli/log_stream.hpp"
 #include "cli/pager.hpp"
+#include "cli/show.hpp"
 #include "cli/table.hpp"
+#include "snapshot/snapshot_store.hpp"
 
 namespace berth::cli {
 namespace {
-
-constexpr std::size_t kWhyShown = 20;
 
 class Facts {
  public:
@@ -31,6 +31,15 @@ class Facts {
   std::string text_;
 };
 
+/// Of which directory it is a copy; empty: of none.
+std::string snapshot_text(const std::string& cwd) {
+  constexpr std::string_view kFolder = "/snapshots";
+  const auto at = cwd.find(std::string(kFolder) + "/");
+  const auto origin =
+      at == std::string::npos ? std::nullopt : origin_of(cwd.substr(0, at + kFolder.size()), cwd);
+  return origin ? fmt::format("of {}, as it was at submission", printable(*origin)) : "";
+}
+
 std::string when(const std::optional<Millis>& time, Millis now) {
   return time ? fmt::format("{} ({})", date_time(*time), relative_time(*time, now)) : "";
 }
@@ -44,6 +53,7 @@ std::string attempts_table(const std::vector<AttemptView>& attempts, const Scree
                {"STARTED", Align::left, kWhole, 3},
                {"TIME", Align::right, kWhole},
                {"EXIT", Align::right, kWhole, 2},
+               {"CLASS", Align::left, kWhole, 6},
                {"CPU", Align::right, kWhole, 5},
                {"MEMORY", Align::right, kWhole, 4},
                {"REMARK", Align::left, 12}});
@@ -57,10 +67,6 @@ std::string attempts_table(const std::vector<AttemptView>& attempts, const Scree
         attempt.user_time
             ? std::optional(*attempt.user_time + attempt.system_time.value_or(Millis(0)))
             : std::nullopt;
-    std::string note = attempt.message;
-    if (note.empty() && attempt.failure_class) {
-      note = to_string(*attempt.failure_class);
-    }
     table.add(
         {{fmt::format("{}", attempt.number)},
          {printable(attempt.state)},
@@ -70,17 +76,55 @@ std::string attempts_table(const std::vector<AttemptView>& attempts, const Scree
                                    attempt.ended_at.value_or(now) - *attempt.started_at, Millis(0)))
                              : ""},
          {exit},
+         {attempt.failure_class ? std::string(to_string(*attempt.failure_class)) : ""},
          {cpu ? format_duration(*cpu) : ""},
          {memory ? format_size(*memory) : ""},
-         {printable(note)}});
+         {printable(attempt.message)}});
   }
   return table.render(screen);
 }
 
+constexpr Millis kGpuPatience{2'000};
+
+/// Further the daemon does not count.
+constexpr std::uint64_t kCounted = 10'000;
+
+std::string jobs_text(std::uint64_t count) {
+  return fmt::format("{} job{}", count, count == 1 ? "" : "s");
+}
+
+/// On a screen each group of cards has a line of its own, behind `indent` blanks; programs get one
+/// line.
+std::string reason_text(const std::string& reason, const Screen& screen, std::size_t indent) {
+  constexpr std::string_view kFirstCard = ": GPU";  // or GPUs
+  constexpr std::string_view kBetween = "; ";
+  std::string whole = printable(reason);
+  if (!screen.width) {
+    return whole;
+  }
+  std::string_view rest = whole;
+  std::string out;
+  const auto line = [&](std::string_view text) {
+    out +=
+        (out.empty() ? "" : "\n" + std::string(indent, ' ')) + wrapped(text, *screen.width, indent);
+  };
+  if (const std::size_t cards = rest.find(kFirstCard); cards != std::string_view::npos) {
+    line(rest.substr(0, cards + 1));
+    rest.remove_prefix(cards + 2);
+    for (std::size_t end = rest.find(kBetween); end != std::string_view::npos;
+         end = rest.find(kBetween)) {
+      line(rest.substr(0, end));
+      rest.remove_prefix(end + kBetween.size());
+    }
+  }
+  line(rest);
+  return out;
+}
+
 std::string why_text(const WhyView& why, const Screen& screen) {
   std::string out =
-      fmt::format("job {} {} is {}", why.job.id, styled(label(why.job), Style::bold, screen),
-                  to_string(why.job.state));
+      fmt::format("job {} {} {}", why.job.id, styled(label(why.job), Style::bold, screen),
+                  predicate(why.job.state));
   if (why.job.state != JobState::queued && why.reasons.empty()) {
     const std::string note = why.job.state == JobState::paused
                                  ? fmt::format("berth resume {} lets it go on", why.job.id)
@@ -88,28 +132,49 @@ std::string why_text(const WhyView& why, const Screen& screen) {
     return out + (note.empty() ? "" : ": " + note) + "\n";
   }
   out += why.reasons.empty() ? " and starts next\n" : ":\n";
+  if (why.ahead && !why.reasons.empty()) {
+    out += *why.ahead == 0 ? fmt::format("  first in queue '{}'\n", printable(why.job.queue))
+                           : fmt::format("  {}{} before it in queue '{}'\n",
+                                         *why.ahead >= kCounted ? "at least " : "",
+                                         jobs_text(*why.ahead), printable(why.job.queue));
+  }
   for (const ReasonView& reason : why.reasons) {
-    out += fmt::format("  - {}\n", printable(reason.text));
+    out += fmt::format("  - {}\n", reason_text(reason.text, screen, 4));
+  }
+  if (!why.outlook.empty()) {
+    out += fmt::format("  {}\n", printable(why.outlook));
+  }
+  return out;
+}
+
+std::string backlog_text(const BacklogView& backlog, const Screen& screen) {
+  std::string out =
+      fmt::format("{} {}:\n", jobs_text(backlog.waiting), backlog.waiting == 1 ? "waits" : "wait");
+  for (const HoldupView& holdup : backlog.holdups) {
+    out +=
+        fmt::format("  {:>5}  {}\n         {}\n", holdup.jobs, reason_text(holdup.text, screen, 9),
+                    styled(fmt::format("the first is job {}", holdup.first), Style::dim, screen));
   }
   return out;
 }
 
 }  // namespace
 
-Outcome run_show(const ShowOptions& options) {
-  TRY_ASSIGN(Daemon daemon, Daemon::open());
-  std::uint64_t id = options.id.value_or(0);
-  if (!options.id) {
-    TRY_ASSIGN(const JobView last, last_job(daemon));
-    id = last.id;
+std::vector<std::uint32_t> strays_of(std::uint64_t job, const std::vector<GpuView>& gpus) {
+  std::vector<std::uint32_t> found;
+  for (const GpuView& gpu : gpus) {
+    const bool there =
+        gpu.processes &&
+        std::ranges::find(*gpu.processes, job, &GpuProcessView::job) != gpu.processes->end();
+    if (there && std::ranges::find(gpu.claims, job, &ClaimView::job) == gpu.claims.end()) {
+      found.push_back(gpu.index);
+    }
   }
-  TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(fmt::format("/api/jobs/{}", id)));
-  if (options.json) {
-    print(encode(detail) + "\n");
-    return 0;
-  }
-  const Screen screen = look_at_stdout();
-  const Millis now = read_clock().wall;
+  return found;
+}
+
+std::string show_text(const JobDetail& detail, const std::optional<WhyView>& why,
+                      const Screen& screen, Millis now, const std::vector<std::uint32_t>& strays) {
   const JobView& job = detail.job;
   Facts facts;
   facts.add("job", fmt::format("{}{}{}", job.id, job.name.empty() ? "" : " ", printable(job.name)));
@@ -127,20 +192,45 @@ Outcome run_show(const ShowOptions& options) {
   for (const Command& command : detail.commands) {
     facts.add(command.shell ? "bash" : "command", printable(display_commands({command})));
   }
+  for (const auto& [key, value] : job.params) {
+    facts.add("param", fmt::format("{}={}", printable(key), printable(value)));
+  }
   facts.add("directory", printable(job.cwd));
+  facts.add("snapshot", snapshot_text(job.cwd));
+  facts.add("work dir", printable(detail.work_dir));
   for (const std::string& entry : detail.extra_env) {
     facts.add("env", printable(entry));
   }
   facts.add("GPUs", gpu_request(job));
+  for (const std::uint32_t index : strays) {
+    facts.add("strays", styled(fmt::format("seen on GPU {}, which it was not given", index),
+                               Style::bad, screen));
+  }
   facts.add("CPUs", detail.cpus > 0 ? fmt::format("{}", detail.cpus) : "");
   facts.add("memory", detail.memory > 0 ? format_size(detail.memory) : "");
   for (const auto& [name, count] : detail.resources) {
     facts.add("resource", fmt::format("{}={}", printable(name), count));
   }
-  facts.add("after", fmt::format("{}", fmt::join(detail.after, ",")));
-  facts.add("retries",
-            job.retries > 0 ? fmt::format("{} of {} used", job.retries_used, job.retries) : "");
+  facts.add(detail.after_kind == After::any      ? "after the end of"
+            : detail.after_kind == After::failed ? "after failure of"
+                                                 : "after",
+            fmt::format("{}", fmt::join(detail.after, ",")));
+  if (detail.start_at && *detail.start_at > now) {
+    facts.add("not before", when(detail.start_at, now));
+  }
+  for (const auto& [key, value] : detail.rules) {
+    facts.add("rule", fmt::format("{}={}", printable(key), printable(value)));
+  }
+  facts.add("retries", job.retries > 0 || job.retries_used > 0
+                           ? fmt::format("{} of {} used", job.retries_used, job.retries)
+                           : "");
+  facts.add("excused",
+            job.excused > 0
+                ? fmt::format("tried again {} more, which was not its fault",
+                              job.excused == 1 ? "once" : fmt::format("{} times", job.excused))
+                : "");
   facts.add("time limit", detail.time_limit > Millis(0) ? format_duration(detail.time_limit) : "");
+  facts.add("warning", detail.signal);
   facts.add("submitted", when(job.submitted_at, now));
   facts.add("started", when(job.started_at, now));
   facts.add("ended", when(job.ended_at, now));
@@ -154,11 +244,37 @@ Outcome run_show(const ShowOptions& options) {
   if (!detail.attempts.empty()) {
     out += "\n" + attempts_table(detail.attempts, screen, now);
   }
-  if (job.state == JobState::queued || job.state == JobState::paused) {
-    TRY_ASSIGN(const WhyView why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", id)));
-    out += "\n" + why_text(why, screen);
+  if (why) {
+    out += "\n" + why_text(*why, screen);
   }
-  print_paged(out, screen);
+  return out;
+}
+
+Outcome run_show(const ShowOptions& options) {
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  std::uint64_t id = options.id.value_or(0);
+  if (!options.id) {
+    TRY_ASSIGN(const JobView last, last_job(daemon));
+    id = last.id;
+  }
+  TRY_ASSIGN(const JobDetail detail, daemon.get<JobDetail>(fmt::format("/api/jobs/{}", id)));
+  if (options.json) {
+    print(encode(detail) + "\n");
+    return 0;
+  }
+  std::optional<WhyView> why;
+  if (detail.job.state == JobState::queued || detail.job.state == JobState::paused) {
+    TRY_ASSIGN(why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", id)));
+  }
+  std::vector<std::uint32_t> strays;
+  if (detail.job.state == JobState::running) {
+    // Without an answer in time it is told of another time, and berth history has it.
+    if (const auto gpus = daemon.get<std::vector<GpuView>>("/api/gpus", kGpuPatience)) {
+      strays = strays_of(id, *gpus);
+    }
+  }
+  const Screen screen = look_at_stdout();
+  print_paged(show_text(detail, why, screen, read_clock().wall, strays), screen);
   return 0;
 }
 
@@ -171,41 +287,25 @@ Outcome run_why(const WhyOptions& options) {
     print(options.json ? encode(why) + "\n" : why_text(why, screen));
     return 0;
   }
-  // The newest, the last job among them, in the order of their ids.
-  JobQuery query;
-  query.states = {JobState::queued, JobState::paused};
-  query.descending = true;
-  TRY_ASSIGN(auto jobs, daemon.jobs(query, kWhyShown + 1));
-  const bool more = jobs.size() > kWhyShown;
-  jobs.resize(std::min(jobs.size(), kWhyShown));
-  std::ranges::reverse(jobs);
-  std::vector<WhyView> whys;
-  for (const JobView& job : jobs) {
-    TRY_ASSIGN(WhyView why, daemon.get<WhyView>(fmt::format("/api/jobs/{}/why", job.id)));
-    whys.push_back(std::move(why));
-  }
+  TRY_ASSIGN(const auto all, daemon.get<BacklogView>("/api/why"));
   if (options.json) {
-    print(encode_array(whys));
+    print(encode(all) + "\n");
     return 0;
   }
   std::string out;
-  if (whys.empty()) {
+  if (all.waiting == 0) {
     out = "no job is waiting";
     JobQuery last;
     last.descending = true;
     TRY_ASSIGN(const auto found, daemon.jobs(last, 1));
     for (const JobView& job : found) {
       const std::string how = remark(job);
-      out += fmt::format("; the last one, job {} {}, is {}{}", job.id, label(job),
-                         to_string(job.state), how.empty() ? "" : ": " + how);
+      out += fmt::format("; the last one, job {} {}, {}{}", job.id, label(job),
+                         predicate(job.state), how.empty() ? "" : ": " + how);
     }
     out += "\n";
-  }
-  if (more) {
-    out += "… more are waiting: berth why ID tells about one\n";
-  }
-  for (const WhyView& why : whys) {
-    out += why_text(why, screen);
+  } else {
+    out = backlog_text(all, screen);
   }
   print_paged(out, screen);
   return 0;

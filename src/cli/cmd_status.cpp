@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
+#include "cli/server.hpp"
 #include "cli/start_daemon.hpp"
 #include "cli/watch.hpp"
 
@@ -12,12 +13,17 @@ namespace berth::cli {
 namespace {
 
 constexpr Millis kStopTimeout{30'000};
+constexpr Millis kGpuPatience{3'000};
 
 }  // namespace
 
 Outcome run_status(const MachineOptions& options) {
   return show_picture(options.watch, "berth status",
                       [&](Daemon& daemon, const Screen& screen) -> Result<std::string> {
+                        // For the look that comes with it: an idle daemon has not looked for a
+                        // while. A driver that hangs is not waited for.
+                        [[maybe_unused]] const auto looked =
+                            daemon.get<std::vector<GpuView>>("/api/gpus", kGpuPatience);
                         TRY_ASSIGN(const auto status, daemon.get<StatusView>("/api/status"));
                         return options.json ? encode(status) + "\n" : status_text(status, screen);
                       });
@@ -60,6 +66,12 @@ Outcome run_stop() {
   // Repeating a stop finds nobody: then it has happened.
   if (!answer && answer.error().code != ErrorCode::unavailable) {
     return std::unexpected(answer.error());
+  }
+  if (chosen_server()) {
+    print(
+        "the daemon has been told to stop; running jobs go on, and a berth command there starts "
+        "it again\n");
+    return 0;
   }
   // Only without its lock is it out of the way of the next one.
   const Millis deadline = read_clock().mono + kStopTimeout;

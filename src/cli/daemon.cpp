@@ -4,7 +4,10 @@
 #include <charconv>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "cli/interrupt.hpp"
+#include "cli/server.hpp"
 #include "cli/start_daemon.hpp"
 #include "cli/terminal.hpp"
 
@@ -19,6 +22,7 @@ constexpr int kServiceUnavailable = 503;
 constexpr std::size_t kStreamAbove = 1'000;
 constexpr std::size_t kPiece = 256 * 1024;
 constexpr Millis kStreamTimeout{120'000};
+constexpr Millis kHeadTimeout{60'000};
 
 /// What a stream asks of its jobs. A file that is written the other way round goes in one body.
 bool follows_only_earlier(const std::vector<JobSpec>& jobs) {
@@ -56,18 +60,30 @@ std::chrono::seconds busy_pause(const HttpResponse& response) {
 }  // namespace
 
 Result<Daemon> Daemon::open(Start start) {
+  if (chosen_server()) {
+    Daemon daemon({}, Start::never);
+    TRY(daemon.connect());
+    TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));
+    TRY_ASSIGN(daemon.paths_, instance_in(status.instance));
+    return daemon;
+  }
   TRY_ASSIGN(InstancePaths paths, find_instance());
   Daemon daemon(std::move(paths), start);
   TRY(daemon.connect());
   return daemon;
 }
 
+Result<HttpClient> Daemon::dial() const {
+  return chosen_server() ? HttpClient::connect(*chosen_server())
+                         : HttpClient::connect(paths_.socket);
+}
+
 Status Daemon::connect() {
-  auto client = HttpClient::connect(paths_.socket);
+  auto client = dial();
   if (!client && client.error().code == ErrorCode::unavailable && start_ == Start::if_needed) {
     const auto start = [&] {
       return start_daemon(paths_, [&] {
-        client = HttpClient::connect(paths_.socket);
+        client = dial();
         return client.has_value();
       });
     };
@@ -89,7 +105,7 @@ bool Daemon::await_successor() {
   const Millis begun = read_clock().mono;
   while (read_clock().mono - begun < kSuccessorPatience) {
     std::this_thread::sleep_for(kSuccessorPause);
-    if (auto client = HttpClient::connect(paths_.socket)) {
+    if (auto client = dial()) {
       client_ = std::move(*client);
       return true;
     }
@@ -99,11 +115,14 @@ bool Daemon::await_successor() {
 
 Result<std::string> Daemon::call(const std::string& method, const std::string& target,
                                  const std::string& body, Millis timeout) {
-  return exchange(method, timeout, [&] { return client_->request(method, target, body, timeout); });
+  TRY_ASSIGN(HttpResponse response, exchange(method, timeout, [&] {
+               return client_->request(method, target, body, timeout);
+             }));
+  return body_or_error(std::move(response));
 }
 
-Result<std::string> Daemon::exchange(const std::string& method, Millis timeout,
-                                     const std::function<Result<HttpResponse>()>& send) {
+Result<HttpResponse> Daemon::exchange(const std::string& method, Millis timeout,
+                                      const std::function<Result<HttpResponse>()>& send) {
   Error last;
   for (int tries = 0; tries < kTries; ++tries) {
     if (!client_) {
@@ -134,7 +153,7 @@ Result<std::string> Daemon::exchange(const std::string& method, Millis timeout,
         --tries;  // it has answered: as often as it takes
         continue;
       }
-      return body_or_error(std::move(*response));
+      return response;
     }
     client_.reset();
     last = std::move(response.error());
@@ -143,6 +162,24 @@ Result<std::string> Daemon::exchange(const std::string& method, Millis timeout,
     }
   }
   return std::unexpected(std::move(last));
+}
+
+Status Daemon::follow(const std::string& target,
+                      const std::function<bool(std::string_view)>& take) {
+  if (!client_) {
+    TRY(connect());
+  }
+  auto response = client_->follow(target, take);
+  client_.reset();  // it may be in the middle of something
+  TRY(response);
+  TRY(body_or_error(std::move(*response)));
+  return {};
+}
+
+Result<HttpResponse> Daemon::head(const std::string& target, const HttpHeaders& headers) {
+  return exchange("GET", kHeadTimeout, [&] {
+    return client_->follow(target, [](std::string_view) { return false; }, headers, kHeadTimeout);
+  });
 }
 
 Result<SubmitAnswer> Daemon::submit(const event::Submit& submit) {
@@ -171,8 +208,28 @@ Result<SubmitAnswer> Daemon::submit_stream(const event::Submit& submit) {
       return piece;
     });
   };
-  TRY_ASSIGN(const std::string body, exchange("POST", kStreamTimeout, send));
+  TRY_ASSIGN(HttpResponse response, exchange("POST", kStreamTimeout, send));
+  TRY_ASSIGN(const std::string body, body_or_error(std::move(response)));
   return decode_answer<SubmitAnswer>(body);
+}
+
+Result<std::vector<DoneView>> Daemon::done(const std::vector<DoneQuestion>& questions) {
+  std::vector<DoneView> all;
+  while (all.size() < questions.size()) {
+    const auto from = questions.begin() + static_cast<std::ptrdiff_t>(all.size());
+    const auto count = std::min<std::ptrdiff_t>(questions.end() - from, kDoneMax);
+    TRY_ASSIGN(const std::string body,
+               call("POST", "/api/done", encode_done({{from, from + count}})));
+    TRY_ASSIGN(DoneAnswer answer, decode_answer<DoneAnswer>(body));
+    if (std::cmp_not_equal(answer.jobs.size(), count)) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("the daemon answered {} of {} questions; is it of another version? "
+                              "(berth stop ends it, jobs go on)",
+                              answer.jobs.size(), count));
+    }
+    std::ranges::move(answer.jobs, std::back_inserter(all));
+  }
+  return all;
 }
 
 Result<std::vector<JobView>> Daemon::jobs(JobQuery query, std::size_t max) {

@@ -16,7 +16,7 @@ class Daemon {
  public:
   enum class Start { if_needed, never };
 
-  /// Connects, starting a daemon if none answers.
+  /// Connects, to the chosen server or starting a daemon here if none answers.
   static Result<Daemon> open(Start start = Start::if_needed);
 
   /// The body of the answer, or the error it carries. A lost connection is made again and the
@@ -34,18 +34,29 @@ class Daemon {
   }
 
   Result<SubmitAnswer> submit(const event::Submit& submit);
+  /// Which experiments have been done before, or are under way: one answer for each, in order.
+  Result<std::vector<DoneView>> done(const std::vector<DoneQuestion>& questions);
   /// All jobs that match, following cursors; at most `max`.
   Result<std::vector<JobView>> jobs(JobQuery query, std::size_t max = SIZE_MAX);
 
+  /// Hands out the body of a GET as it arrives, as long as `take` wants more. A break in between is
+  /// an error.
+  Status follow(const std::string& target, const std::function<bool(std::string_view)>& take);
+
+  /// The status and the headers that a GET with these headers is answered with.
+  Result<HttpResponse> head(const std::string& target, const HttpHeaders& headers);
+
+  /// Those of the machine the daemon runs on.
   [[nodiscard]] const InstancePaths& paths() const { return paths_; }
 
  private:
   Result<SubmitAnswer> submit_stream(const event::Submit& submit);
   /// Sends, and tries again where that can help.
-  Result<std::string> exchange(const std::string& method, Millis timeout,
-                               const std::function<Result<HttpResponse>()>& send);
+  Result<HttpResponse> exchange(const std::string& method, Millis timeout,
+                                const std::function<Result<HttpResponse>()>& send);
   Daemon(InstancePaths paths, Start start) : paths_(std::move(paths)), start_(start) {}
   Status connect();
+  [[nodiscard]] Result<HttpClient> dial() const;
   /// A daemon that stops cleanly may be followed by another at once, as in an upgrade. Does not
   /// start one: whoever stopped it may have meant it.
   bool await_successor();

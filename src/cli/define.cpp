@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/units.hpp"
+#include "cli/last_job.hpp"
 
 namespace berth::cli {
 
@@ -111,11 +112,11 @@ void ids_argument(CLI::App& app, std::vector<std::string>& words, const std::str
 }
 
 IdSet ids_of(const std::vector<std::string>& words) {
-  return checked("IDS", IdSet::parse(fmt::format("{}", fmt::join(words, ","))));
+  return checked("IDS", parse_ids(fmt::format("{}", fmt::join(words, ","))));
 }
 
 std::uint64_t id_of(const std::string& word) {
-  const IdSet ids = checked("ID", IdSet::parse(word));
+  const IdSet ids = checked("ID", parse_ids(word));
   if (ids.size() != 1) {
     throw CLI::ValidationError("ID", "give one id");
   }

@@ -13,10 +13,13 @@ void define_check(CLI::App& app, Action& action) {
                            "  berth check --schema > jobfile.schema.json\n"
                            "Needs no daemon and runs nothing. Exit code 0: all files can be run.");
   const auto options = std::make_shared<CheckOptions>();
-  sub.add_option("FILE", options->files, "job files; - is standard input")->type_name("");
+  file_options(sub, options->files, options->reading);
   sub.add_flag("--json", options->json, "print the jobs as JSON, matrices written out");
   sub.add_flag("--schema", options->schema, "print the JSON schema of job files, for editors");
   sub.callback([&action, options] {
+    if (!options->reading.config_file.empty()) {
+      require_files(options->files, options->reading);
+    }
     if (options->schema == !options->files.empty()) {
       throw CLI::ValidationError("FILE", "give job files, or --schema");
     }

@@ -1,9 +1,8 @@
-// How pause, resume, start, move and set are described to the user.
+// How pause, resume, start and move are described to the user.
 
 #include <memory>
 
 #include "cli/define.hpp"
-#include "core/rule_table.hpp"
 
 namespace berth::cli {
 namespace {
@@ -25,16 +24,28 @@ void define_pause(CLI::App& app, Action& action, const std::string& name, const 
                   const std::string& examples, Outcome (*run)(const ControlOptions&)) {
   CLI::App& sub = *command(app, name, help, examples);
   const auto in = std::make_shared<ControlWords>();
-  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9, or all");
+  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9 or @ for the last job, or all");
   option(sub, "--queue", "NAME", "this queue instead of jobs",
          [in](const auto& text) { in->options.queue = text; });
+  sub.add_flag("--instance", in->options.instance, "everything: nothing starts, what runs goes on");
+  option(sub, "--gpu", "N", "this card instead of jobs, by index or UUID",
+         [in](const auto& text) { in->options.gpu = text; });
+  if (name == "pause") {
+    option(sub, "--why", "TEXT", "with --gpu: what berth why and berth gpus say",
+           [in](const auto& text) { in->options.why = text; })
+        ->needs("--gpu");
+  }
   json_flag(sub, in->options.json);
   sub.callback([in, run, &action] {
-    if (in->ids.empty() == in->options.queue.empty()) {
-      throw CLI::ValidationError("IDS", "give ids, as 3,5-9, or all, or --queue NAME");
+    ControlOptions& options = in->options;
+    if (int{!in->ids.empty()} + int{!options.queue.empty()} + int{!options.gpu.empty()} +
+            int{options.instance} !=
+        1) {
+      throw CLI::ValidationError(
+          "IDS", "give ids, as 3,5-9, or all, or one of --queue NAME, --gpu N and --instance");
     }
-    if (in->options.queue.empty()) {
-      in->options.ids = selected(in->ids);
+    if (!in->ids.empty()) {
+      options.ids = selected(in->ids);
     }
     action = [in, run] { return run(in->options); };
   });
@@ -47,12 +58,46 @@ void define_start(CLI::App& app, Action& action) {
                "  berth start 7-9\n"
                "Limit, order and pause of their queue do not count for them.");
   const auto in = std::make_shared<ControlWords>();
-  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9, or all");
+  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9 or @ for the last job, or all");
   sub.get_option("IDS")->required();
   json_flag(sub, in->options.json);
   sub.callback([in, &action] {
     in->options.ids = selected(in->ids);
     action = [in] { return run_start(in->options); };
+  });
+}
+
+void define_retry(CLI::App& app, Action& action) {
+  struct Words {
+    RetryOptions options;
+    std::vector<std::string> ids;
+    bool failed = false;
+  };
+  CLI::App& sub =
+      *command(app, "retry", "Run ended jobs again under their ids",
+               "  berth retry 7\n"
+               "  berth retry 7-9,12\n"
+               "  berth retry --failed\n"
+               "  berth retry --failed --batch 3\n"
+               "  berth retry 7 --succeeded\n"
+               "Their attempts go on counting, and their retries begin anew. Jobs that were\n"
+               "cancelled because of them are not touched: name them, too.");
+  const auto in = std::make_shared<Words>();
+  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9 or @ for the last job");
+  sub.add_flag("--failed", in->failed, "all jobs that have failed, instead of ids");
+  option(sub, "--batch", "N", "only jobs of this batch", [in](const auto& text) {
+    in->options.batch = checked_number<std::uint64_t>("--batch", text, "the number of a batch");
+  });
+  sub.add_flag("--succeeded", in->options.succeeded, "with ids: those that succeeded, too");
+  json_flag(sub, in->options.json);
+  sub.callback([in, &action] {
+    if (in->failed != in->ids.empty()) {
+      throw CLI::ValidationError("IDS", "give either ids, as 3,5-9, or --failed");
+    }
+    if (!in->failed) {
+      in->options.ids = ids_of(in->ids);
+    }
+    action = [in] { return run_retry(in->options); };
   });
 }
 
@@ -75,7 +120,7 @@ void define_move(CLI::App& app, Action& action) {
     in->options.to = place;
     ++in->places;
   };
-  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9, or all");
+  ids_argument(sub, in->ids, "ids and ranges, as 3,5-9 or @ for the last job, or all");
   sub.get_option("IDS")->required();
   sub.add_flag("--first", in->first, "to the front of their queue");
   sub.add_flag("--last", in->last, "to the end of their queue");
@@ -111,74 +156,27 @@ void define_move(CLI::App& app, Action& action) {
   });
 }
 
-/// One rule with its explanation, wrapped beside it.
-std::string rule_help(std::string_view rule, std::string_view help) {
-  constexpr std::size_t kIndent = 23;
-  constexpr std::size_t kWidth = 78;
-  std::string out = fmt::format("  {:<20} ", rule);
-  std::size_t column = kIndent;
-  while (!help.empty()) {
-    const std::string_view word = help.substr(0, help.find(' '));
-    help.remove_prefix(std::min(help.size(), word.size() + 1));
-    if (column > kIndent && column + 1 + word.size() > kWidth) {
-      out += "\n" + std::string(kIndent, ' ');
-      column = kIndent;
-    } else if (column > kIndent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out + "\n";
-}
-
-void define_set(CLI::App& app, Action& action) {
-  std::string footer =
-      "  berth set                              all rules of this instance\n"
-      "  berth set max_concurrent               one of them\n"
-      "  berth set max_concurrent=4 --save      change it, and keep it in berth.yaml\n"
-      "  berth set queue.car.limit=1 resources.licence=2\n"
-      "  berth set 7-9 priority=2 gpus=1..2     change jobs\n\n"
-      "Keys of jobs that wait: name queue priority gpus gpu_memory cpus memory\n"
-      "retries time grace; of jobs that run: name retries.\n\nRules:\n";
-  for (const RuleDef& rule : rule_definitions()) {
-    footer += rule_help(fmt::format("{}={}", rule.key, rule.type), rule.help);
-  }
-  footer += rule_help("resources.NAME=N", kResourceHelp);
-  footer += rule_help("queue.NAME.limit=N", kQueueLimitHelp);
-  footer.pop_back();
-  CLI::App& sub =
-      *command(app, "set", "Change jobs, or show and change the instance's rules", footer);
-  const auto in = std::make_shared<SetOptions>();
-  sub.add_option("WORDS", in->words, "[IDS] KEY=VALUE…, or KEY")->type_name("");
-  sub.add_flag("--save", in->save, "keep the rules in berth.yaml; else they hold for this run");
-  json_flag(sub, in->json);
-  sub.callback([in, &action] {
-    if (const auto plan = plan_set(*in); !plan) {
-      throw CLI::ValidationError("set", plan.error().message);
-    }
-    action = [in] { return run_set(*in); };
-  });
-}
-
 }  // namespace
 
 void define_control(CLI::App& app, Action& action) {
   define_pause(app, action, "pause",
-               "Stop running jobs where they are, hold waiting ones, or pause a queue",
-               "  berth pause 3,5-9       running ones keep their GPUs and stand still\n"
-               "  berth pause --queue car starts nothing more; what runs goes on\n"
-               "  berth pause all",
+               "Stop running jobs where they are, hold waiting ones; pause queues, cards, all",
+               "  berth pause 3,5-9            running ones keep their GPUs and stand still\n"
+               "  berth pause all              all jobs\n"
+               "  berth pause --queue car      starts nothing more; what runs goes on\n"
+               "  berth pause --gpu 2 --why 'fan replaced on Monday'   likewise of a card\n"
+               "  berth pause --instance       likewise of everything, to drain the machine",
                run_pause);
-  define_pause(app, action, "resume", "Let paused jobs or a paused queue go on",
+  define_pause(app, action, "resume", "Let paused jobs, queues, cards or all go on",
                "  berth resume 3,5-9\n"
+               "  berth resume all\n"
                "  berth resume --queue car\n"
-               "  berth resume all",
+               "  berth resume --gpu 2\n"
+               "  berth resume --instance",
                run_resume);
   define_start(app, action);
+  define_retry(app, action);
   define_move(app, action);
-  define_set(app, action);
 }
 
 }  // namespace berth::cli

@@ -1,6 +1,10 @@
-// The commands that look: ls, show, log, why, wait, gpus and status.
+// The commands that look: top, ls, show, log, why, wait, gpus and status.
 
 #include <memory>
+#include <ranges>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/units.hpp"
 #include "cli/define.hpp"
@@ -11,6 +15,7 @@ namespace {
 
 /// What one parse fills in.
 struct Look {
+  TopOptions top;
   LsOptions ls;
   ShowOptions show;
   LogOptions log;
@@ -44,11 +49,27 @@ void add_states(const std::string& text, std::vector<JobState>& states) {
   }
 }
 
+void define_top(CLI::App& app, Action& action, const std::shared_ptr<Look>& in) {
+  CLI::App& sub = *command(app, "top", "GPUs, jobs and queues, live and full-screen, with keys",
+                           "  berth top\n"
+                           "  berth top --every 5s\n"
+                           "? lists the keys, q ends. berth ls --watch only draws.");
+  option(sub, "--every", "TIME", "how often to ask the daemon (2s)", [in](const auto& t) {
+    in->top.every = checked("--every", parse_duration(t));
+    if (in->top.every < Millis(500)) {
+      throw CLI::ValidationError("--every", "at most twice a second");
+    }
+  });
+  color_option(sub);
+  sub.callback([in, &action] { action = [in] { return run_top(in->top); }; });
+}
+
 void define_ls(CLI::App& app, Action& action, const std::shared_ptr<Look>& in) {
   CLI::App& sub = *command(app, "ls", "List jobs: those that have not ended and the last that have",
                            "  berth ls\n"
                            "  berth ls --state failed,killed --since 2h\n"
                            "  berth ls --queue car --name 'lr-*' --limit 20\n"
+                           "  berth ls --all --sort=-ended --limit 20\n"
                            "  berth ls 3,5-9\n"
                            "  berth ls --watch\n"
                            "  berth ls --all --json | jq '.[].exit_code'");
@@ -68,6 +89,15 @@ void define_ls(CLI::App& app, Action& action, const std::shared_ptr<Look>& in) {
   option(sub, "--limit", "N", "at most so many", [in](const auto& t) {
     in->ls.limit = checked_number<std::uint32_t>("--limit", t, "a number of jobs");
   });
+  option(sub, "--sort", "KEY", "by id, priority, state, started or ended; -KEY: the last first",
+         [in](const auto& t) {
+           in->ls.sort = job_sort_from(t);
+           if (!in->ls.sort) {
+             throw CLI::ValidationError(
+                 "--sort", fmt::format("expected {}, or one of these with a - before it, got '{}'",
+                                       fmt::join(kJobSorts | std::views::keys, ", "), t));
+           }
+         });
   ids_argument(sub, in->ids, "ids and ranges, as 3,5-9, or all");
   json_flag(sub, in->ls.json);
   color_option(sub);
@@ -132,9 +162,9 @@ void define_log(CLI::App& app, Action& action, const std::shared_ptr<Look>& in) 
 
 void define_why(CLI::App& app, Action& action, const std::shared_ptr<Look>& in) {
   CLI::App& why = *command(app, "why", "Why jobs wait",
-                           "  berth why          all that wait\n"
+                           "  berth why          what holds up all that wait\n"
                            "  berth why 3");
-  why.add_option("ID", in->id, "the job; default: all that wait")->type_name("");
+  why.add_option("ID", in->id, "the job; default: what holds up all that wait")->type_name("");
   json_flag(why, in->why.json);
   color_option(why);
   pager_flag(why);
@@ -193,6 +223,7 @@ void define_machine(CLI::App& app, Action& action, const std::shared_ptr<Look>& 
 
 void define_look(CLI::App& app, Action& action) {
   const auto in = std::make_shared<Look>();
+  define_top(app, action, in);
   define_ls(app, action, in);
   define_show(app, action, in);
   define_log(app, action, in);

@@ -20,7 +20,7 @@ std::string size_or(const std::optional<Bytes>& size, const char* unknown) {
 Style style_of_gpu(const std::string& state) {
   if (state == "free") return Style::good;
   if (state == "claimed") return Style::active;
-  if (state == "trouble") return Style::bad;
+  if (state == "trouble" || state == "drained") return Style::bad;
   return Style::plain;
 }
 
@@ -72,6 +72,13 @@ std::string failure_text(const JobView& job) {
   }
   const std::string kind(to_string(*job.failure_class));
   return exit.empty() ? kind : fmt::format("{} ({})", kind, exit);
+}
+
+std::string predicate(JobState state) {
+  const std::string_view verb = state == JobState::succeeded || state == JobState::failed ? "has"
+                                : is_terminal(state)                                      ? "was"
+                                                                                          : "is";
+  return fmt::format("{} {}", verb, to_string(state));
 }
 
 std::string remark(const JobView& job) {
@@ -151,6 +158,11 @@ std::string gpu_table(const std::vector<GpuView>& gpus, const Screen& screen) {
       for (const GpuProcessView& process : *gpu.processes) {
         if (process.job == 0) {
           others.push_back(fmt::format("{} {}", process.pid, printable(process.name)));
+        } else if (std::ranges::find(jobs, process.job) == jobs.end()) {
+          std::string stray = fmt::format("job {} (strays)", process.job);
+          if (std::ranges::find(others, stray) == others.end()) {
+            others.push_back(std::move(stray));
+          }
         }
       }
     }
@@ -185,13 +197,16 @@ std::string status_text(const StatusView& status, const Screen& screen) {
       out += fmt::format(", {} {}", count(state), to_string(state));
     }
   }
-  std::size_t free = 0;
-  for (const GpuView& gpu : status.gpus) {
-    free += gpu.state == "free" ? 1 : 0;
+  const auto gpus_that_are = [&](std::string_view state) {
+    return std::ranges::count(status.gpus, state, &GpuView::state);
+  };
+  if (!status.probe.age && status.gpus.empty()) {
+    out += "\nGPUs: not looked at yet";
+  } else if (const auto unknown = gpus_that_are("unknown"); unknown == 0) {
+    out += fmt::format("\nGPUs: {} of {} free", gpus_that_are("free"), status.gpus.size());
+  } else {  // what was free then may not be now
+    out += fmt::format("\nGPUs: {} of {} cannot be judged", unknown, status.gpus.size());
   }
-  out += status.probe.age || !status.gpus.empty()
-             ? fmt::format("\nGPUs: {} of {} free", free, status.gpus.size())
-             : "\nGPUs: not looked at yet";
   if (status.probe.simulated) {
     out += ", simulated";
   }
@@ -204,6 +219,11 @@ std::string status_text(const StatusView& status, const Screen& screen) {
   out += "\n";
   if (!status.probe.error.empty()) {
     out += styled("GPU probe: " + printable(status.probe.error), Style::bad, screen) + "\n";
+  }
+  if (status.paused) {
+    out += styled("berth is paused and starts nothing; berth resume --instance lets it go on",
+                  Style::bad, screen) +
+           "\n";
   }
   for (const QueueView& queue : status.queues) {
     if (queue.paused) {

@@ -19,6 +19,8 @@ namespace berth::cli {
 [[nodiscard]] std::string gpu_request(const JobView& job);
 /// How long the last attempt has run, or ran; empty if it has not.
 [[nodiscard]] std::string run_time(const JobView& job, Millis now);
+/// "is running", "has failed", "was killed".
+[[nodiscard]] std::string predicate(JobState state);
 /// Why it waits, or how it ended.
 [[nodiscard]] std::string remark(const JobView& job);
 /// "exit 1", "killed", "timeout", "gpu_oom (exit 1)"; empty for success.

@@ -176,7 +176,10 @@ Finding check_driver(const DoctorFacts& f) {
     case DoctorFacts::Nvml::works:
       return good("GPUs",
                   "the NVIDIA driver works" +
-                      (f.nvml_version.empty() ? "" : ", version " + printable(f.nvml_version)));
+                      (f.nvml_version.empty() ? "" : ", version " + printable(f.nvml_version)) +
+                      (f.nvml_cuda <= 0 ? ""
+                                        : fmt::format(", CUDA {}.{}", f.nvml_cuda / 1000,
+                                                      f.nvml_cuda % 1000 / 10)));
     case DoctorFacts::Nvml::missing:
       if (f.nvidia_device || !f.kernel_driver.empty()) {
         return {"GPUs", Health::fail,
@@ -215,6 +218,37 @@ Finding check_driver(const DoctorFacts& f) {
   }
   return {"GPUs", Health::fail, fmt::format("the NVIDIA library fails with code {}", f.nvml_code),
           "nvidia-smi may tell more"};
+}
+
+std::string names(const std::vector<std::string>& users) {
+  std::string text;
+  for (const std::string& user : users) {
+    text += (text.empty() ? "" : ", ") + printable(user);
+  }
+  return text;
+}
+
+Finding check_board(const DoctorFacts& f) {
+  if (f.board_off) {
+    return good("claims board", "BERTH_BOARD=off: other people's berths are not asked");
+  }
+  if (f.board.empty() && f.board_problem.empty()) {
+    return good("claims board", "not needed: simulated GPUs, or none, are yours alone");
+  }
+  if (!f.board_problem.empty()) {
+    return {"claims board", Health::warn,
+            fmt::format("{}; so berths of different users may use the same GPU",
+                        printable(f.board_problem)),
+            "ask the administrator for /run/lock with mode 1777, or have everybody set BERTH_BOARD "
+            "to such a directory"};
+  }
+  std::string text = fmt::format("in {}: ", printable(f.board));
+  text += f.board_live.empty() ? "no berth claims a GPU at present"
+                               : "GPUs are claimed by the berths of " + names(f.board_live);
+  if (!f.board_silent.empty()) {
+    text += "; without a daemon, by those of " + names(f.board_silent);
+  }
+  return good("claims board", std::move(text));
 }
 
 Finding check_logind(const DoctorFacts& f) {
@@ -285,6 +319,16 @@ Finding check_limits(const DoctorFacts& f) {
   return good("limits", "open files and processes suffice");
 }
 
+Finding check_rules(const DoctorFacts& f) {
+  if (f.status && !f.status->problems.empty()) {
+    return {"rules", Health::warn, printable(f.status->problems.front()),
+            fmt::format("repair {}, which is read again at once, or use berth set",
+                        printable(f.dir + "/berth.yaml"))};
+  }
+  return good("rules", f.status ? "they fit the machine, and berth.yaml has no mistakes"
+                                : "no daemon has read them");
+}
+
 }  // namespace
 
 std::string_view to_string(Health health) {
@@ -300,10 +344,10 @@ std::string_view to_string(Health health) {
 }
 
 std::vector<Finding> diagnose(const DoctorFacts& facts) {
-  return {check_directory(facts), check_file_system(facts), check_space(facts),
-          check_socket(facts),    check_daemon(facts),      check_programs(facts),
-          check_log(facts),       check_driver(facts),      check_logind(facts),
-          check_clock(facts),     check_cgroup(facts),      check_limits(facts)};
+  return {check_directory(facts), check_file_system(facts), check_space(facts), check_socket(facts),
+          check_daemon(facts),    check_programs(facts),    check_log(facts),   check_driver(facts),
+          check_board(facts),     check_logind(facts),      check_clock(facts), check_cgroup(facts),
+          check_limits(facts),    check_rules(facts)};
 }
 
 }  // namespace berth::cli

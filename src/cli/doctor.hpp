@@ -51,6 +51,14 @@ struct DoctorFacts {
   Nvml nvml = Nvml::missing;
   int nvml_code = 0;         ///< of `failed`
   std::string nvml_version;  ///< of the driver, as the library tells
+  int nvml_cuda = 0;         ///< 12040: CUDA 12.4 is the newest it can do; 0: not known
+
+  // The claims board.
+  std::string board;                      ///< its directory; empty: none
+  bool board_off = false;                 ///< on request
+  std::string board_problem;              ///< why it cannot be used
+  std::vector<std::string> board_live;    ///< whose berths claim cards there and answer
+  std::vector<std::string> board_silent;  ///< whose claims stand there without a daemon
 
   // Sessions.
   bool logind = false;  ///< systemd-logind looks after sessions here

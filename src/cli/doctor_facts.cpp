@@ -19,12 +19,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "api/http.hpp"
 #include "api/paths.hpp"
 #include "api/wire.hpp"
 #include "base/fd.hpp"
+#include "board/board_directory.hpp"
 #include "cli/doctor.hpp"
 #include "cli/start_daemon.hpp"
 
@@ -159,6 +161,7 @@ struct NvmlWord {
   DoctorFacts::Nvml state = DoctorFacts::Nvml::missing;
   int code = 0;
   std::array<char, 96> version{};
+  int cuda = 0;
 };
 
 NvmlWord try_nvml(const std::string& library) {
@@ -169,6 +172,7 @@ NvmlWord try_nvml(const std::string& library) {
   }
   using Init = int (*)();
   using Version = int (*)(char*, unsigned);
+  using Cuda = int (*)(int*);
   const auto init = reinterpret_cast<Init>(::dlsym(handle, "nvmlInit_v2"));  // NOLINT
   const auto version =
       reinterpret_cast<Version>(::dlsym(handle, "nvmlSystemGetDriverVersion"));  // NOLINT
@@ -182,6 +186,11 @@ NvmlWord try_nvml(const std::string& library) {
     if (version != nullptr &&
         version(word.version.data(), static_cast<unsigned>(word.version.size())) != 0) {
       word.version = {};
+    }
+    const auto cuda = reinterpret_cast<Cuda>(  // NOLINT
+        ::dlsym(handle, "nvmlSystemGetCudaDriverVersion"));
+    if (cuda != nullptr && cuda(&word.cuda) != 0) {
+      word.cuda = 0;
     }
   }
   return word;
@@ -222,6 +231,7 @@ void look_at_driver(DoctorFacts& facts, const std::string& root) {
   facts.nvml = word.state;
   facts.nvml_code = word.code;
   facts.nvml_version = std::string(word.version.data(), ::strnlen(word.version.data(), 96));
+  facts.nvml_cuda = word.cuda;
 }
 
 void look_at_gpus(DoctorFacts& facts, const std::string& root) {
@@ -242,6 +252,39 @@ void look_at_gpus(DoctorFacts& facts, const std::string& root) {
   if (!facts.gpus_wanted.starts_with("sim:") && facts.gpus_wanted != "none") {
     look_at_driver(facts, root);
   }
+}
+
+void look_at_board(DoctorFacts& facts) {
+  // As the daemon chooses it: simulated cards are nobody else's.
+  const bool own = facts.gpus_wanted.starts_with("sim:") || facts.gpus_wanted == "none";
+  if (own && environment("BERTH_BOARD").empty()) {
+    return;
+  }
+  const auto found = BoardDirectory::find();
+  if (!found || !*found) {
+    facts.board_off = found.has_value();
+    facts.board_problem = found ? "" : found.error().message;
+    return;
+  }
+  facts.board = **found;
+  const auto directory = BoardDirectory::open(facts.board);
+  const auto entries = directory ? directory->read() : std::unexpected(directory.error());
+  if (!entries) {
+    facts.board_problem = entries.error().message;
+    return;
+  }
+  if (::access(facts.board.c_str(), W_OK | X_OK) != 0) {
+    facts.board_problem = fmt::format("{} cannot be written", facts.board);
+  }
+  std::set<std::string> live;
+  std::set<std::string> silent;
+  for (const FoundEntry& entry : *entries) {
+    const passwd* user = ::getpwuid(entry.entry.uid);
+    (directory->answers(entry) ? live : silent)
+        .insert(user != nullptr ? user->pw_name : std::to_string(entry.entry.uid));
+  }
+  facts.board_live.assign(live.begin(), live.end());
+  facts.board_silent.assign(silent.begin(), silent.end());
 }
 
 void look_at_session(DoctorFacts& facts, const std::string& root) {
@@ -355,6 +398,7 @@ DoctorFacts gather_facts() {
     facts.instance_error = paths.error().message;
   }
   look_at_gpus(facts, root);
+  look_at_board(facts);
   look_at_session(facts, root);
   look_at_cgroup(facts, root);
   look_at_limits(facts);

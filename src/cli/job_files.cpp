@@ -1,58 +1,32 @@
 #include "cli/job_files.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
-#include "base/fd.hpp"
 #include "cli/submitter.hpp"
 #include "cli/terminal.hpp"
+#include "submit/job_source.hpp"
 
 namespace berth::cli {
 namespace {
 
 constexpr std::size_t kShownMistakes = 50;
 
-Result<std::string> read_file(const std::string& path) {
-  const Fd fd(path == "-" ? ::dup(STDIN_FILENO)
-                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // NOLINT
-  std::string text;
-  std::array<char, 64 * 1024> buffer{};
-  ssize_t size = 0;
-  while (fd && text.size() <= kJobFileMostBytes) {
-    size = ::read(fd.get(), buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) {
-      continue;
-    }
-    if (size <= 0) {
-      break;
-    }
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  if (fd && size < 0 && errno == EISDIR) {
-    return fail(ErrorCode::invalid,
-                fmt::format("'{}' is a directory; name a job file in it", printable(path)));
-  }
-  if (!fd || size < 0) {
-    return fail_errno(fmt::format("cannot read the job file '{}'", printable(path)), errno);
-  }
-  return text;
-}
-
 /// Shows mistakes as they come, up to a limit, and counts the rest.
 class Mistakes {
  public:
-  void add(const std::vector<Diagnostic>& found, std::string_view text) {
+  void add(const std::vector<Diagnostic>& found, const Source& source) {
     ++files_;
     for (const Diagnostic& diagnostic : found) {
       if (count_++ < kShownMistakes) {
-        std::fprintf(stderr, "%s\n", render(diagnostic, text).c_str());
+        const std::string other = diagnostic.file == source.file_name
+                                      ? ""
+                                      : read_other_file(diagnostic.file).value_or("");
+        std::fprintf(stderr, "%s\n",
+                     render(diagnostic, other.empty() ? source.text : other).c_str());
       }
     }
   }
@@ -86,15 +60,22 @@ class Mistakes {
 }  // namespace
 
 Result<std::vector<LoadedFile>> load_job_files(const std::vector<std::string>& paths,
-                                               std::string_view consequence) {
+                                               const DialectOptions& reading,
+                                               std::string_view consequence,
+                                               const ParseFile& parse) {
   if (std::ranges::count(paths, "-") > 1) {
     return fail(ErrorCode::invalid, "standard input can be read only once; name '-' once");
   }
   TRY_ASSIGN(const std::string here, current_directory());
+  const Millis now = read_clock().wall;
+  DialectOptions options = reading;
+  if (!options.config_file.empty()) {
+    options.config_file = make_absolute(options.config_file, here);
+  }
   std::vector<LoadedFile> loaded;
   Mistakes mistakes;
   for (const std::string& path : paths) {
-    const auto text = read_file(path);
+    const auto text = read_whole_file(path, "job file");
     if (!text) {
       if (paths.size() == 1) {
         return std::unexpected(text.error());
@@ -105,9 +86,11 @@ Result<std::vector<LoadedFile>> load_job_files(const std::vector<std::string>& p
     const std::string base =
         path == "-" ? here
                     : std::filesystem::path(make_absolute(path, here)).parent_path().native();
-    auto file = parse_job_file(*text, path == "-" ? "standard input" : path, base);
+    const Source source =
+        job_source(*text, {path == "-" ? std::string(kStandardInput) : path, base, here, now});
+    auto file = parse(source, options);
     if (!file) {
-      mistakes.add(file.error(), *text);
+      mistakes.add(file.error(), source);
       continue;
     }
     for (const std::string& warning : file->warnings) {

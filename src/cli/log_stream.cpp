@@ -101,6 +101,7 @@ void LogFollower::forget() {
 }
 
 Status LogFollower::drain() {
+  TRY(open(false));  // that of the next attempt may come later than the attempt itself
   if (!fd_) {
     return {};
   }
@@ -181,6 +182,8 @@ Status LogFollower::look(const JobDetail& detail, const std::function<void(std::
     if (current_ != 0) {
       TRY(open(false));
       TRY(drain_ended(dropped));
+    }
+    if (current_ != 0 || (attempt.number > 1 && !only_)) {
       next(attempt.number);
     }
     current_ = attempt.id;

@@ -35,22 +35,35 @@ class PrefixedLines {
   std::string partial_;
 };
 
-/// Follows the attempts of one job, one after the other.
-class LogFollower {
+/// A job's log while it grows, one attempt after the other.
+class FollowedLog {
+ public:
+  virtual ~FollowedLog() = default;
+  /// What the daemon says now. `next` is told the number of each further attempt that is begun,
+  /// and of the first that is looked at where that is not the job's first; it may be called later,
+  /// too, by drain().
+  [[nodiscard]] virtual Status look(const JobDetail& detail,
+                                    const std::function<void(std::uint32_t)>& next) = 0;
+  /// Hands on what has been written meanwhile.
+  [[nodiscard]] virtual Status drain() = 0;
+  /// Everything has been handed on, and nothing more will come.
+  [[nodiscard]] virtual bool over() const = 0;
+  /// Whether there has been any log at all.
+  [[nodiscard]] virtual bool opened() const = 0;
+};
+
+/// Reads it from the files of this machine.
+class LogFollower final : public FollowedLog {
  public:
   LogFollower(std::optional<std::uint32_t> attempt, std::optional<std::uint64_t> lines,
               LogSink sink)
       : only_(attempt), lines_(lines), sink_(std::move(sink)) {}
 
-  /// What the daemon says now. `next` is told the number of each further attempt that is begun.
   [[nodiscard]] Status look(const JobDetail& detail,
-                            const std::function<void(std::uint32_t)>& next);
-  /// Hands on what has been written meanwhile.
-  [[nodiscard]] Status drain();
-  /// Everything has been handed on, and nothing more will come.
-  [[nodiscard]] bool over() const { return over_; }
-  /// Whether there has been any log at all.
-  [[nodiscard]] bool opened() const { return opened_; }
+                            const std::function<void(std::uint32_t)>& next) override;
+  [[nodiscard]] Status drain() override;
+  [[nodiscard]] bool over() const override { return over_; }
+  [[nodiscard]] bool opened() const override { return opened_; }
 
  private:
   [[nodiscard]] Status open(bool must);

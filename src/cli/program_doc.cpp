@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/job.hpp"
+#include "core/rule_table.hpp"
 
 namespace berth::cli {
 namespace {
@@ -48,6 +49,11 @@ void classify(OptionDoc& doc, const std::string& kind) {
   } else if (kind == "STATES") {
     doc.completes = Completes::words;
     doc.words = state_names();
+  } else if (kind == "KEY") {
+    doc.completes = Completes::words;
+    for (const RuleDef& rule : rule_definitions()) {
+      doc.words.emplace_back(rule.key);
+    }
   } else if (name == "--queue") {
     doc.completes = Completes::queues;
   } else if (kind == "IDS" || (kind == "ID" && name != "--batch")) {
@@ -97,6 +103,9 @@ CommandDoc describe_command(const CLI::App& app) {
     doc.examples.erase(0, kExamples.size());
   }
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) {
+      continue;  // hidden
+    }
     (option->get_positional() ? doc.positionals : doc.options).push_back(describe_option(*option));
   }
   return doc;

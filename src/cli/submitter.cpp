@@ -1,8 +1,6 @@
 #include "cli/submitter.hpp"
 
 #include <fmt/format.h>
-#include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,33 +13,22 @@
 
 #include "api/text.hpp"
 #include "cli/terminal.hpp"
+#include "core/rule_table.hpp"
 #include "jobspec/entry_checks.hpp"
-
-extern char** environ;
 
 namespace berth::cli {
 namespace {
 
-/// The longest single string execve takes, less its terminating NUL.
-constexpr std::size_t kArgumentMax = 131'071;
 constexpr std::string_view kShellSyntax = " \t\r\n|&;<>()$`\"'\\*?[]{}!#~";
 /// Options of `add` that stand alone; all others take a value.
-constexpr std::array<std::string_view, 4> kFlags{"--help", "-h", "--json", "--linger"};
+constexpr std::array<std::string_view, 8> kFlags{
+    "--help", "-h", "--json", "--linger", "--requeue", "--dry-run", "--detach", "--snapshot"};
 
 std::optional<std::uint32_t> parse_u32(std::string_view text) {
   std::uint32_t value = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && at == end && !text.empty() ? std::optional(value) : std::nullopt;
-}
-
-std::string fresh_key() {
-  std::array<unsigned char, 16> bytes{};
-  // Never short for so few bytes, and never interrupted once the pool is ready.
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    std::abort();
-  }
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
 }
 
 }  // namespace
@@ -104,35 +91,9 @@ bool chooses_own_gpus(const JobSpec& job) {
   return job.request.gpus.max > 0 &&
          (std::ranges::any_of(job.payload.commands, sets_visible_devices) ||
           std::ranges::any_of(job.payload.extra_env, [](const std::string& entry) {
-            return entry.starts_with("CUDA_VISIBLE_DEVICES=");
+            return entry.starts_with("CUDA_VISIBLE_DEVICES=") &&
+                   berth::sets_visible_devices(std::string_view(entry));
           }));
-}
-
-bool is_inherited(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kVolatile{"SHLVL", "STY", "WINDOWID", "OLDPWD", "_"};
-  if (name == "BERTH_DIR") {
-    return true;  // so that `berth` inside a job finds the instance it runs under
-  }
-  return !name.starts_with("BERTH_") && !name.starts_with("SSH_") && !name.starts_with("TMUX") &&
-         std::ranges::find(kVolatile, name) == kVolatile.end();
-}
-
-Environment capture_environment(const char* const* variables, const std::string& instance_dir) {
-  Environment out;
-  for (; *variables != nullptr; ++variables) {
-    const std::string_view entry = *variables;
-    const auto equals = entry.find('=');
-    if (equals == 0 || equals == std::string_view::npos) {
-      continue;  // execve hands such entries on, but nobody can have meant them
-    }
-    const std::string_view name = entry.substr(0, equals);
-    if (name == "BERTH_DIR") {
-      out.push_back("BERTH_DIR=" + instance_dir);  // it may have been relative
-    } else if (is_inherited(name)) {
-      out.emplace_back(entry);
-    }
-  }
-  return out;
 }
 
 Result<std::string> current_directory() {
@@ -160,31 +121,6 @@ std::string make_absolute(const std::string& path, const std::string& base) {
   return (std::filesystem::path(base) / path).lexically_normal().native();
 }
 
-Status complete_submission(event::Submit& submit, const std::string& instance_dir) {
-  const auto environment =
-      std::make_shared<const Environment>(capture_environment(environ, instance_dir));
-  for (const std::string& entry : *environment) {
-    if (entry.size() > kArgumentMax) {
-      return fail(
-          ErrorCode::invalid,
-          fmt::format("the environment variable {} has {} bytes; the kernel takes {}: unset "
-                      "it first",
-                      printable(entry.substr(0, entry.find('='))), entry.size(), kArgumentMax));
-    }
-  }
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  errno = 0;
-  const int nice = ::getpriority(PRIO_PROCESS, 0);
-  for (JobSpec& job : submit.jobs) {
-    job.payload.environment = environment;
-    job.payload.umask = mask & 0777U;
-    job.payload.nice = nice;
-  }
-  submit.client_key = fresh_key();
-  return {};
-}
-
 Result<GpuCount> parse_gpu_count(std::string_view text) {
   const auto dots = text.find("..");
   const auto min = parse_u32(text.substr(0, dots));
@@ -206,6 +142,18 @@ Result<std::pair<std::string, std::uint64_t>> parse_resource(std::string_view te
         fmt::format("'{}' is not a resource; write NAME=N, as in licence=1", printable(text)));
   }
   return std::pair{std::string(text.substr(0, equals)), std::uint64_t{*count}};
+}
+
+Result<std::pair<std::string, std::string>> parse_rule(std::string_view text, RuleScope scope) {
+  const auto equals = text.find('=');
+  if (equals == 0 || equals == std::string_view::npos) {
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("'{}' is not a rule; write KEY=VALUE, as in gpu_left=1", printable(text)));
+  }
+  std::pair rule{canonical_rule(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+  TRY(check_override(rule.first, rule.second, scope));
+  return rule;
 }
 
 }  // namespace berth::cli

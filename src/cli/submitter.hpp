@@ -1,5 +1,5 @@
 #pragma once
-// What a job inherits from the shell it was submitted from, and how a command line becomes a job.
+// How a command line becomes a job.
 
 #include <cstdint>
 #include <memory>
@@ -11,6 +11,8 @@
 #include "base/result.hpp"
 #include "core/event.hpp"
 #include "core/job.hpp"
+#include "core/rule_table.hpp"
+#include "submit/environment.hpp"
 
 namespace berth::cli {
 
@@ -33,26 +35,19 @@ struct AddWords {
 /// Whether a job that is given GPUs chooses its own, by a command or by its variables.
 [[nodiscard]] bool chooses_own_gpus(const JobSpec& job);
 
-/// Whether a job should see this variable. Those that describe one terminal, one login or one
-/// attempt are left out: they would be wrong later, and make equal environments differ.
-[[nodiscard]] bool is_inherited(std::string_view name);
-
-/// The environment of this process as a job should see it.
-[[nodiscard]] Environment capture_environment(const char* const* environ,
-                                              const std::string& instance_dir);
-
 /// The current directory under the name the user knows it by ($PWD, where that is true).
 [[nodiscard]] Result<std::string> current_directory();
 
 /// `path` as an absolute one, from `base`. Not resolved: links stay what they are.
 [[nodiscard]] std::string make_absolute(const std::string& path, const std::string& base);
 
-/// Fills in environment, umask, niceness and a fresh client key.
-[[nodiscard]] Status complete_submission(event::Submit& submit, const std::string& instance_dir);
-
 /// "2", "1..4" or "0".
 [[nodiscard]] Result<GpuCount> parse_gpu_count(std::string_view text);
 /// "NAME=N".
 [[nodiscard]] Result<std::pair<std::string, std::uint64_t>> parse_resource(std::string_view text);
+
+/// "KEY=VALUE", with the canonical key of a rule that a job, or a batch, may have.
+[[nodiscard]] Result<std::pair<std::string, std::string>> parse_rule(
+    std::string_view text, RuleScope scope = RuleScope::any);
 
 }  // namespace berth::cli

@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "api/text.hpp"
+#include "cli/program_name.hpp"
 
 namespace berth::cli {
 namespace {
@@ -140,29 +141,6 @@ Style style_of(JobState state) {
   return Style::plain;
 }
 
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : to_utf8(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  // U+0080 to U+009F are control characters, too, and some terminals obey them.
-  for (std::size_t at = 0; (at = out.find('\xC2', at)) != std::string::npos; ++at) {
-    if (static_cast<unsigned char>(out[at + 1]) < 0xA0) {
-      out.replace(at, 2, fmt::format("\\x{:02x}", static_cast<unsigned char>(out[at + 1])));
-    }
-  }
-  return out;
-}
-
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
@@ -259,9 +237,15 @@ void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+std::string& program_name() {
+  static std::string name = "berth";
+  return name;
+}
+
 void warn(std::string_view text) {
   std::fflush(stdout);
-  std::fprintf(stderr, "berth: %.*s\n", static_cast<int>(text.size()), text.data());
+  std::fprintf(stderr, "%s: %.*s\n", program_name().c_str(), static_cast<int>(text.size()),
+               text.data());
 }
 
 }  // namespace berth::cli

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/time.hpp"
+#include "base/utf8.hpp"
 #include "core/job.hpp"
 
 namespace berth::cli {
@@ -39,8 +40,7 @@ void note(std::string_view text);
 [[nodiscard]] std::string styled(std::string_view text, Style style, const Screen& screen);
 [[nodiscard]] Style style_of(JobState state);
 
-/// `text` as valid UTF-8 in one line: control characters are written out (\n, \x1b).
-[[nodiscard]] std::string printable(std::string_view text);
+using berth::printable;
 /// Columns that valid UTF-8 takes on a terminal.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 /// The beginning of `text`, at most `width` columns, ending in "…" if anything was cut.

@@ -1,6 +1,7 @@
 #include "core/apply.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -84,6 +85,9 @@ Result<Answer> on(Context& c, const event::Move& move) {
 Result<Answer> on(Context& c, const event::Expedite& expedite) {
   return apply_expedite(c, expedite);
 }
+Result<Answer> on(Context& c, const event::Revive& revive) {
+  return apply_revive(c, revive);
+}
 Result<Answer> on(Context& c, const event::SetJobs& set) {
   return apply_set_jobs(c, set);
 }
@@ -94,133 +98,36 @@ Result<Answer> on(Context& c, const event::Remove& remove) {
   return apply_remove(c, remove);
 }
 
-/// Closes an attempt: its GPUs are `ending` until a later sample shows them free.
-Attempt close(Context& c, AttemptId id) {
-  auto node = c.state.attempts.extract(id);
-  Attempt attempt = std::move(node.mapped());
-  for (Gpu& gpu : c.state.gpus) {
-    for (Claim& claim : gpu.claims) {
-      if (claim.attempt == id) {
-        claim.ended = c.now.mono;
-      }
-    }
-  }
-  if (!attempt.gpus.empty()) {
-    c.step.effects.push_back(effect::Sample{});
-  }
-  c.step.effects.push_back(effect::Forget{id});
-  return attempt;
+Result<Answer> on(Context& c, const event::PauseInstance& pause) {
+  return apply_pause_instance(c, pause);
 }
-
-/// Whoever paused a job has not said that it may run again: it is held.
-void back_to_waiting(Job& job) {
-  job.state = job.state == JobState::paused ? JobState::paused : JobState::queued;
+Result<Answer> on(Context& c, const event::DrainGpu& drain) {
+  return apply_drain(c, drain);
 }
-
-Result<Answer> on(Context& c, event::AttemptExited exited) {
-  if (!c.state.attempts.contains(exited.attempt)) {
-    return fail(ErrorCode::not_found, fmt::format("attempt {} is not open", exited.attempt.value));
-  }
-  const Attempt attempt = close(c, exited.attempt);
-  Job& job = c.state.jobs.at(attempt.job);
-  const Verdict& verdict = exited.verdict;
-  c.step.changes.push_back(change::AttemptEnd{attempt.id, false, verdict, c.now.wall});
-  state_ops::vacate(c.state, job);
-  job.attempt = {};
-  const bool killed = verdict.killed || (job.kill_requested && verdict.failure);
-  if (!killed && verdict.failure && job.retries_used < job.retries) {
-    ++job.retries_used;
-    back_to_waiting(job);
-    c.write(job, verdict.exit_code, verdict.failure, verdict.message);
-    c.history("retried", job, attempt.id, verdict.message);
-    c.end_expedition(job);
-    if (job.state == JobState::queued) {
-      state_ops::enqueue(c.state, job);
-    }
-    return Answer{};
-  }
-  job.state = killed ? JobState::killed : verdict.failure ? JobState::failed : JobState::succeeded;
-  c.write(job, verdict.exit_code, killed ? std::nullopt : verdict.failure, verdict.message);
-  c.history(std::string(to_string(job.state)), job, attempt.id, verdict.message);
-  c.retire(job.id);
-  return Answer{};
+Result<Answer> on(Context& c, const event::AttemptExited& exited) {
+  return apply_exit(c, exited);
 }
-
 Result<Answer> on(Context& c, event::AttemptRevoked revoked) {
-  if (!c.state.attempts.contains(revoked.attempt)) {
-    return fail(ErrorCode::not_found, fmt::format("attempt {} is not open", revoked.attempt.value));
-  }
-  const Attempt attempt = close(c, revoked.attempt);
-  Job& job = c.state.jobs.at(attempt.job);
-  Verdict verdict;
-  verdict.message = std::move(revoked.why);
-  verdict.ended_wall = c.now.wall;
-  c.step.changes.push_back(change::AttemptEnd{attempt.id, true, verdict, c.now.wall});
-  state_ops::vacate(c.state, job);
-  job.attempt = {};
-  --job.attempts;
-  if (job.kill_requested) {
-    job.state = JobState::killed;
-    c.write(job, {}, {}, "killed before its command ran");
-    c.history("killed", job, attempt.id);
-    c.retire(job.id);
-    return Answer{};
-  }
-  back_to_waiting(job);
-  c.write(job, {}, {}, verdict.message);
-  c.history("revoked", job, attempt.id, verdict.message);
-  if (job.state == JobState::queued) {
-    state_ops::enqueue(c.state, job);
-  }
-  return Answer{};
+  return apply_revoked(c, std::move(revoked));
+}
+Result<Answer> on(Context& c, event::Sampled sampled) {
+  return apply_sample(c, std::move(sampled));
 }
 
-Result<Answer> on(Context& c, event::Sampled sampled) {
-  State& state = c.state;
-  GpuSample& sample = sampled.sample;
-  state.seen = c.now.mono;
-  state.probe_error.clear();
-  state.driver = sample.driver;
-  std::vector<Gpu> gpus;
-  for (GpuFacts& facts : sample.gpus) {
-    Gpu gpu;
-    gpu.known = true;
-    gpu.sampled = sample.begun_mono;
-    gpu.seen = c.now.mono;
-    gpu.facts = std::move(facts);
-    const auto old =
-        std::ranges::find(state.gpus, gpu.facts.uuid, [](const Gpu& g) { return g.facts.uuid; });
-    if (old != state.gpus.end()) {
-      gpu.claims = std::move(old->claims);
-      old->claims.clear();
-      std::erase_if(gpu.claims, [&](const Claim& claim) {
-        if (!claim.ended || sample.begun_mono < *claim.ended || !gpu.facts.trouble.empty()) {
-          return false;
-        }
-        return !gpu.facts.processes ||
-               std::ranges::none_of(*gpu.facts.processes, [&](const GpuProcess& process) {
-                 return process.attempt == claim.attempt;
-               });
-      });
-    }
-    gpus.push_back(std::move(gpu));
+Result<Answer> on(Context& c, event::BoardRead read) {
+  if (c.state.board != read.held) {
+    c.state.board = std::move(read.held);
+    c.state.recheck_all = true;
   }
-  for (Gpu& old : state.gpus) {
-    if (!old.claims.empty()) {
-      // Promised, but the driver no longer shows it.
-      old.known = false;
-      old.facts.trouble = "the driver no longer shows it";
-      gpus.push_back(std::move(old));
-    }
-  }
-  state.gpus = std::move(gpus);
-  state.recheck_all = true;
   return Answer{};
 }
 
 Result<Answer> on(Context& c, event::ProbeFailed failed) {
   c.state.probe_error = std::move(failed.why);
   c.state.seen.reset();
+  c.state.host_available = failed.host_available;
+  c.state.host_seen = c.now.mono;
+  c.state.recheck_all = true;  // for those that want no card
   for (Gpu& gpu : c.state.gpus) {
     gpu.known = false;
   }
@@ -248,6 +155,7 @@ Result<Answer> on(Context& c, const event::Continue&) {
 
 Result<Answer> on(Context& c, const event::Tick&) {
   c.state.recheck_all = true;
+  c.pass_time();
   c.go_on();
   return Answer{};
 }
@@ -260,40 +168,135 @@ Result<Answer> apply(State& state, Event event, Now now, Step& step) {
                     std::move(event));
 }
 
+namespace {
+
+void stop(GpuWait& wait, Millis now) {
+  wait.reading = wait.now(now);
+  wait.running_since.reset();
+}
+
+/// In a serial queue only the first waits for GPUs; the others wait for it.
+void count_only(State& state, GpuWait& wait, JobId job, Millis now) {
+  if (wait.came.contains(job)) {
+    return;
+  }
+  for (const auto& [id, came] : wait.came) {
+    state.waited[id] = wait.now(now) - came;
+  }
+  const auto before = state.waited.find(job);
+  const Millis came = wait.now(now) - (before == state.waited.end() ? Millis{0} : before->second);
+  wait.came = {{job, came}};
+  wait.jobs = {{came, job}};
+}
+
+/// Clocks of those who do not wait for ever run while nothing but missing GPUs holds them.
+void run_clocks(State& state, const Decision& decision, Now now) {
+  std::set<std::pair<LaneKey, ShapeId>> seen;
+  for (const Waiting& waiting : decision.waits) {
+    const std::pair key{waiting.lane, waiting.shape};
+    seen.insert(key);
+    if (waiting.lane.queue && state.queues.at(waiting.lane.queue).limit == 1) {
+      count_only(state, state.gpu_waits[key], waiting.job, now.mono);
+    }
+    const auto it = state.gpu_waits.find(key);
+    if (it == state.gpu_waits.end()) {
+      continue;
+    }
+    GpuWait& wait = it->second;
+    if (waiting.only_gpus && !wait.running_since) {
+      wait.running_since = now.mono;
+    } else if (!waiting.only_gpus && wait.running_since) {
+      stop(wait, now.mono);
+    }
+  }
+  if (!decision.complete && !decision.shut) {
+    return;
+  }
+  // Who was not looked at is held by something else.
+  for (auto& [key, wait] : state.gpu_waits) {
+    if (wait.running_since && !seen.contains(key)) {
+      stop(wait, now.mono);
+    }
+  }
+}
+
+/// Asks to be called when time alone changes something.
+void ask_to_be_woken(State& state, Now now, Step& step) {
+  if (state.waking && *state.waking <= now.mono) {
+    state.waking.reset();
+  }
+  const auto wake = next_wake(state, now);
+  if (wake && (!state.waking || *wake < *state.waking)) {
+    state.waking = std::max(*wake, now.mono + Millis{1});
+    step.effects.push_back(effect::Wake{*state.waking});
+  }
+}
+
+void start(Context& c, const Placement& placement) {
+  State& state = c.state;
+  Job& job = state.jobs.at(placement.job);
+  const Request& request = state.request(job);
+  state_ops::dequeue(state, job, c.now);
+  Attempt attempt;
+  attempt.id = AttemptId{++state.last_attempt.value};
+  attempt.job = job.id;
+  attempt.number = ++job.attempts;
+  attempt.gpu_memory = request.gpu_memory.value_or(0);
+  attempt.started = c.now.mono;
+  std::vector<std::uint32_t> indices;
+  for (const std::size_t gpu : placement.gpus) {
+    attempt.gpus.push_back(state.gpus[gpu].facts.uuid);
+    indices.push_back(state.gpus[gpu].facts.index);
+    state.last_gpu = attempt.gpus.back();
+  }
+  job.state = JobState::running;
+  job.attempt = attempt.id;
+  job.aged = false;
+  job.clocked = false;
+  state.waited.erase(job.id);
+  state_ops::claim(state, attempt, c.now.mono);
+  state_ops::occupy(state, job, attempt, c.now);
+  c.write(job);
+  c.step.changes.push_back(change::AttemptPut{attempt.id, job.id, attempt.number, attempt.gpus,
+                                              indices, attempt.gpu_memory, c.now.wall});
+  c.history("started", job, attempt.id);
+  c.step.prepare.push_back(attempt.id);
+  c.step.effects.push_back(effect::Start{attempt.id, job.id, attempt.number, attempt.gpus,
+                                         std::move(indices), state.rules_of(job).cpu_affinity,
+                                         job.batch});
+  state.attempts.emplace(attempt.id, std::move(attempt));
+}
+
+void preempt(Context& c, const Preemption& preemption) {
+  c.give_way(c.state.attempts.at(preemption.attempt), GivesWay::preempted,
+             fmt::format("to job {}, which is of higher priority", preemption.by.value));
+}
+
+}  // namespace
+
 void apply(State& state, const Decision& decision, Now now, Step& step) {
   Context c{state, now, step, {}, kSlice};
-  state.recheck_all = false;
   state.recheck_shapes.clear();
+  // Who waits behind cards that are no longer kept may have them with the next decision.
+  state.recheck_all = decision.look_again || (state.hold && !decision.hold && !decision.complete);
+  state.hold = decision.hold;
+  if (decision.complete) {
+    state.look_within = decision.look_within;
+  } else if (decision.look_within) {
+    state.look_within =
+        std::min(state.look_within.value_or(*decision.look_within), *decision.look_within);
+  }
+  run_clocks(state, decision, now);
   for (const Placement& placement : decision.start) {
-    Job& job = state.jobs.at(placement.job);
-    const Request& request = state.request(job);
-    state_ops::dequeue(state, job);
-    Attempt attempt;
-    attempt.id = AttemptId{++state.last_attempt.value};
-    attempt.job = job.id;
-    attempt.number = ++job.attempts;
-    attempt.gpu_memory = request.gpu_memory.value_or(0);
-    std::vector<std::uint32_t> indices;
-    for (const std::size_t gpu : placement.gpus) {
-      attempt.gpus.push_back(state.gpus[gpu].facts.uuid);
-      indices.push_back(state.gpus[gpu].facts.index);
-    }
-    job.state = JobState::running;
-    job.attempt = attempt.id;
-    state_ops::claim(state, attempt, now.mono);
-    state_ops::occupy(state, job);
-    c.write(job);
-    step.changes.push_back(change::AttemptPut{attempt.id, job.id, attempt.number, attempt.gpus,
-                                              indices, attempt.gpu_memory, now.wall});
-    c.history("started", job, attempt.id);
-    step.prepare.push_back(attempt.id);
-    step.effects.push_back(
-        effect::Start{attempt.id, job.id, attempt.number, attempt.gpus, std::move(indices)});
-    state.attempts.emplace(attempt.id, std::move(attempt));
+    start(c, placement);
+  }
+  for (const Preemption& preemption : decision.preempt) {
+    preempt(c, preemption);
   }
   if (decision.want_sample) {
     step.effects.push_back(effect::Sample{});
   }
+  ask_to_be_woken(state, now, step);
 }
 
 }  // namespace berth

@@ -39,6 +39,7 @@ struct Controlled {
     moved,
     expedited,
     changed,
+    revived,    ///< had ended; wait again
     unchanged,  ///< were so already
   };
   std::map<What, std::vector<JobId>> jobs;

@@ -24,6 +24,8 @@ std::string_view to_string(Controlled::What what) {
       return "expedited";
     case Controlled::What::changed:
       return "changed";
+    case Controlled::What::revived:
+      return "revived";
     case Controlled::What::unchanged:
       return "unchanged";
   }
@@ -33,13 +35,18 @@ std::string_view to_string(Controlled::What what) {
 Result<Answer> apply_pause(ApplyContext& c, const event::Pause& pause) {
   using What = Controlled::What;
   return c.for_each(pause.jobs, [&c](Job& job, Controlled& answer) {
-    if (job.state == JobState::paused) {
+    const auto attempt = c.state.attempts.find(job.attempt);
+    const bool parked = attempt != c.state.attempts.end() && attempt->second.parked();
+    if (job.state == JobState::paused && !parked) {
       answer.jobs[What::unchanged].push_back(job.id);
       return;
     }
     if (job.kill_requested) {
       answer.refused["is being ended"].push_back(job.id);
       return;
+    }
+    if (parked) {
+      c.unpark(attempt->second);  // from now on it waits for somebody's word, not for quiet
     }
     if (job.state == JobState::queued) {
       c.relocate(job, [&] {
@@ -73,6 +80,11 @@ Result<Answer> apply_resume(ApplyContext& c, const event::Resume& resume) {
       answer.jobs[What::released].push_back(job.id);
       return;
     }
+    if (c.state.attempts.at(job.attempt).parked()) {
+      answer.refused["makes room for somebody else on its card, and goes on when that one has left"]
+          .push_back(job.id);
+      return;
+    }
     job.state = JobState::running;
     c.write(job);
     c.history("resumed", job, job.attempt);
@@ -85,17 +97,18 @@ Result<Answer> apply_resume(ApplyContext& c, const event::Resume& resume) {
 }
 
 Result<Answer> apply_pause_queue(ApplyContext& c, const event::PauseQueue& pause) {
-  const auto name = c.state.queue_names.find(pause.queue);
-  if (name == c.state.queue_names.end()) {
+  // The one that jobs go to unless told otherwise is there from the beginning.
+  if (!c.state.queue_names.contains(pause.queue) && pause.queue != kDefaultQueue) {
     return fail(ErrorCode::not_found,
                 fmt::format("there is no queue '{}'; `berth status` lists them", pause.queue));
   }
-  Queue& queue = c.state.queues.at(name->second);
+  Queue& queue = c.state.queues.at(c.queue_named(pause.queue));
   if (queue.paused == pause.paused) {
     return Answer{};
   }
   queue.paused = pause.paused;
-  c.step.changes.push_back(change::QueuePut{queue.id, {queue.name, queue.limit}, queue.paused});
+  c.step.changes.push_back(
+      change::QueuePut{queue.id, {queue.name, queue.limit, queue.rules}, queue.paused});
   c.step.changes.push_back(change::History{queue.paused ? "paused" : "resumed",
                                            {},
                                            {},
@@ -104,6 +117,17 @@ Result<Answer> apply_pause_queue(ApplyContext& c, const event::PauseQueue& pause
                                            c.now.wall});
   state_ops::refresh_queue(c.state, queue.id);
   c.state.recheck_all = true;
+  return Answer{};
+}
+
+Result<Answer> apply_pause_instance(ApplyContext& c, const event::PauseInstance& pause) {
+  if (c.state.paused != pause.paused) {
+    c.state.paused = pause.paused;
+    c.step.changes.push_back(change::InstancePut{pause.paused});
+    c.step.changes.push_back(change::History{
+        pause.paused ? "paused" : "resumed", {}, {}, {}, "the instance", c.now.wall});
+    c.state.recheck_all = true;
+  }
   return Answer{};
 }
 
@@ -129,7 +153,7 @@ Result<Answer> apply_expedite(ApplyContext& c, const event::Expedite& expedite) 
     const bool held = job.held();
     c.relocate(job, [&] {
       job.state = JobState::queued;
-      job.expedited = true;
+      job.expedited = true;  // which ends a delay, too
     });
     if (held) {
       c.write(job);

@@ -43,13 +43,26 @@ Result<Places> at_the_end(const State& state, std::uint64_t count) {
   return Places{from + step, step, 0};
 }
 
+/// One that is held, or waits for others, stands in no line yet: it has the place it was given.
+OrderKey place_of(const State& state, const Job& job) {
+  if (job.ready()) {
+    return state.order(job);
+  }
+  OrderKey key;
+  key.ordinary = !job.expedited;
+  key.priority = job.priority;
+  key.rank = state.rank(job);
+  key.job = job.id;
+  return key;
+}
+
 Result<Places> directly_before(const State& state, const Job& target, std::uint64_t count) {
-  const OrderKey key = state.order(target);
+  const OrderKey key = place_of(state, target);
   // 0 lies in the middle of no gap: on disk it means that nobody has moved the job.
   std::int64_t from =
       key.rank > 0 ? std::max<std::int64_t>(key.rank - kRankGap, 0) : key.rank - kRankGap;
   if (const OrderKey* previous = state.ready.before(target.queue, key);
-      previous != nullptr && previous->priority == key.priority) {
+      previous != nullptr && previous->priority == key.priority && previous->rank < key.rank) {
     from = std::max(from, previous->rank);
   }
   const std::int64_t step = (key.rank - from) / static_cast<std::int64_t>(count + 1);

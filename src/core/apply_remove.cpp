@@ -1,6 +1,7 @@
 // Forgetting jobs.
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -33,13 +34,15 @@ Result<Answer> apply_remove(ApplyContext& c, const event::Remove& remove) {
       left.push_back(id);
     }
   }
-  // Round after round: a job that others wait for goes once they are gone.
+  // Round after round: a job that others wait for goes once they are gone. Those are nearly always
+  // younger.
+  std::ranges::sort(left, std::greater{});
   for (bool progress = true; progress;) {
     progress = false;
     std::vector<JobId> again;
     for (const JobId id : left) {
       const auto it = state.jobs.find(id);
-      if (it != state.jobs.end() && it->second.state != JobState::queued) {
+      if (it != state.jobs.end() && (remove.ended || !it->second.waits())) {
         answer.running.push_back(id);
         continue;
       }
@@ -58,8 +61,10 @@ Result<Answer> apply_remove(ApplyContext& c, const event::Remove& remove) {
     left = std::move(again);
   }
   answer.needed = std::move(left);
+  for (auto* ids : {&answer.removed, &answer.cancelled, &answer.running, &answer.needed}) {
+    std::ranges::sort(*ids);
+  }
   if (!answer.removed.empty()) {
-    std::ranges::sort(answer.removed);
     c.step.changes.push_back(change::JobsRemove{answer.removed});
     c.step.changes.push_back(
         change::History{"removed",

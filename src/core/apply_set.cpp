@@ -1,5 +1,7 @@
 // Changing what jobs ask for, and the rules of the instance.
 
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,12 @@
 
 namespace berth {
 namespace {
+
+/// Whether there is a rule of this name to take back.
+Status check_known(const std::string& key) {
+  Rules scratch;
+  return find_rule(key) != nullptr ? Status{} : set_rule(scratch, key, "0");
+}
 
 Status check(const State& state, const event::JobPatch& patch) {
   if (patch == event::JobPatch{}) {
@@ -26,6 +34,12 @@ Status check(const State& state, const event::JobPatch& patch) {
   }
   if (patch.gpu_memory && *patch.gpu_memory == Bytes{0}) {
     return fail(ErrorCode::invalid, "gpu_memory must be more than 0; `all` means whole cards");
+  }
+  for (const auto& [key, text] : patch.rules) {
+    TRY(check_override(key, text, RuleScope::any));
+  }
+  for (const std::string& key : patch.unset) {
+    TRY(check_known(key));
   }
   if (state.low_space) {
     return fail(ErrorCode::no_space,
@@ -50,6 +64,7 @@ std::string too_late(const event::JobPatch& patch) {
   note(patch.memory.has_value(), "memory");
   note(patch.time_limit.has_value(), "time");
   note(patch.grace.has_value(), "grace");
+  note(!patch.rules.empty() || !patch.unset.empty(), "rules");
   return fmt::format("{}", fmt::join(keys, ", "));
 }
 
@@ -83,10 +98,23 @@ std::string summary(const event::JobPatch& patch) {
   if (patch.grace) {
     parts.push_back("grace=" + exact_duration(*patch.grace));
   }
+  for (const auto& [key, text] : patch.rules) {
+    parts.push_back(fmt::format("{}={}", key, text));
+  }
+  for (const std::string& key : patch.unset) {
+    parts.push_back(fmt::format("{} unset", key));
+  }
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
 Request patched(Request request, const event::JobPatch& patch) {
+  for (const auto& [key, text] : patch.rules) {
+    request.rules.insert_or_assign(canonical_rule(key), text);
+  }
+  for (const std::string& key : patch.unset) {
+    request.rules.erase(canonical_rule(key));
+  }
+  request.time = patch.time_limit.value_or(request.time);
   request.gpus = patch.gpus.value_or(request.gpus);
   request.gpu_memory = patch.gpu_memory.value_or(request.gpu_memory);
   request.cpus = patch.cpus.value_or(request.cpus);
@@ -121,7 +149,7 @@ Result<Answer> apply_set_jobs(ApplyContext& c, const event::SetJobs& set) {
       c.relocate(job, [&] {
         job.queue = queue;
         job.priority = patch.priority.value_or(job.priority);
-        job.shape = state_ops::intern(c.state, request);
+        state_ops::set_shape(c.state, job, request);
       });
       if (patch.queue) {
         change.queue = queue;
@@ -135,41 +163,161 @@ Result<Answer> apply_set_jobs(ApplyContext& c, const event::SetJobs& set) {
   });
 }
 
-Result<Answer> apply_set_rules(ApplyContext& c, const event::SetRules& set) {
-  Rules rules = c.state.rules;
-  std::vector<std::pair<std::string, std::uint32_t>> limits;
+namespace {
+
+/// A layer with some of its values replaced or taken away. The error names the key.
+Result<Overrides> changed_layer(const Overrides& layer, const event::SetRules& set,
+                                RuleScope scope) {
+  Overrides result = layer;
+  for (const auto& [key, text] : set.values) {
+    TRY(check_override(key, text, scope));
+    result.insert_or_assign(canonical_rule(key), text);
+  }
+  for (const std::string& key : set.unset) {
+    TRY(check_known(key));
+    result.erase(canonical_rule(key));
+  }
+  return result;
+}
+
+void note_rules(ApplyContext& c, const event::SetRules& set, const std::string& whose) {
   std::vector<std::string> parts;
   for (const auto& [key, text] : set.values) {
-    TRY(set_rule(rules, key, text));
+    parts.push_back(fmt::format("{}={}", key, text));
+  }
+  for (const std::string& key : set.unset) {
+    parts.push_back(fmt::format("{} unset", key));
+  }
+  c.step.changes.push_back(change::History{
+      "changed", {}, {}, {}, fmt::format("rules{}: {}", whose, fmt::join(parts, " ")), c.now.wall});
+}
+
+/// Those who wait stand where the rules put them when they came; `order` and its like find them a
+/// new place.
+void after_rules(ApplyContext& c, BatchId batch, const event::SetRules& set) {
+  constexpr std::array kPlaced = {std::string_view("order"), std::string_view("seed"),
+                                  std::string_view("max_wait")};
+  const auto places = [&](std::string_view key) {
+    return std::ranges::find(kPlaced, canonical_rule(key)) != kPlaced.end();
+  };
+  if (set.layer == event::SetRules::Layer::file ||
+      std::ranges::any_of(set.values, [&](const auto& value) { return places(value.first); }) ||
+      std::ranges::any_of(set.unset, places)) {
+    c.state.reordering.push_back({batch, JobId{1}, c.state.last_job});
+    c.go_on();
+  }
+}
+
+Result<Answer> set_queue_rules(ApplyContext& c, const event::SetRules& set) {
+  if (set.queue.empty()) {
+    return fail(ErrorCode::invalid, "name the queue");
+  }
+  const auto known = c.state.queue_names.find(set.queue);
+  const Overrides before =
+      known == c.state.queue_names.end() ? Overrides{} : c.state.queues.at(known->second).rules;
+  TRY_ASSIGN(Overrides rules, changed_layer(before, set, RuleScope::any));
+  Queue& queue = c.state.queues.at(c.queue_named(set.queue));
+  if (queue.rules != rules) {
+    queue.rules = std::move(rules);
+    c.step.changes.push_back(
+        change::QueuePut{queue.id, {queue.name, queue.limit, queue.rules}, queue.paused});
+    note_rules(c, set, fmt::format(" of queue '{}'", queue.name));
+    state_ops::resolve_shapes(c.state);
+    after_rules(c, {}, set);
+  }
+  return Answer{};
+}
+
+Result<Answer> set_batch_rules(ApplyContext& c, const event::SetRules& set) {
+  const auto it = c.state.batches.find(set.batch);
+  if (it == c.state.batches.end()) {
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("batch {} has no jobs that wait or run; `berth ls` shows those that have",
+                    set.batch.value));
+  }
+  Batch& batch = it->second;
+  TRY_ASSIGN(Overrides rules, changed_layer(batch.rules, set, RuleScope::batch));
+  if (batch.rules != rules) {
+    Rules scratch;
+    overlay(scratch, rules);
+    if (rules.contains("max_concurrent") || batch.rules.contains("max_concurrent")) {
+      batch.max_concurrent = scratch.max_concurrent;
+    }
+    batch.rules = std::move(rules);
+    c.step.changes.push_back(change::BatchRules{batch.id, batch.rules, batch.max_concurrent});
+    note_rules(c, set, fmt::format(" of batch {}", batch.id.value));
+    state_ops::refresh_batch(c.state, batch.id);
+    state_ops::resolve_shapes(c.state);
+    after_rules(c, batch.id, set);
+  }
+  return Answer{};
+}
+
+/// Of berth.yaml or of `berth set`. Totals of resources and limits of queues are not of a layer:
+/// they are stored as soon as they are said.
+Result<Answer> set_instance_rules(ApplyContext& c, const event::SetRules& set) {
+  State& state = c.state;
+  const bool file = set.layer == event::SetRules::Layer::file;
+  Overrides layer = file ? Overrides{} : state.set_rules;
+  std::vector<std::pair<std::string, std::uint32_t>> limits;
+  Rules totals;
+  for (const auto& [key, text] : set.values) {
+    TRY(set_rule(totals, key, text));
     if (const auto queue = queue_of_rule(key)) {
       TRY_ASSIGN(const std::uint32_t limit, parse_queue_limit(key, text));
       limits.emplace_back(*queue, limit);
+    } else if (!resource_of_rule(key)) {
+      layer.insert_or_assign(canonical_rule(key), text);
     }
-    parts.push_back(fmt::format("{}={}", key, text));
   }
-  for (const auto& [name, total] : rules.resources) {
-    const auto known = c.state.rules.resources.find(name);
-    if (known == c.state.rules.resources.end() || known->second != total) {
+  for (const std::string& key : set.unset) {
+    TRY(check_known(key));
+    layer.erase(canonical_rule(key));
+  }
+  bool differs = false;
+  for (const auto& [name, total] : totals.resources) {
+    std::uint64_t& known = state.rules.resources[name];
+    if (known != total) {
+      known = total;
+      differs = true;
       c.step.changes.push_back(change::ResourcePut{name, total});
     }
   }
-  bool differs = c.state.rules != rules;
-  c.state.rules = std::move(rules);
+  const Rules before = state.rules;
+  (file ? state.file_rules : state.set_rules) = std::move(layer);
+  state_ops::resolve_instance(state);
+  differs = differs || before != state.rules;
   for (const auto& [name, limit] : limits) {
-    Queue& queue = c.state.queues.at(c.queue_named(name));
+    Queue& queue = state.queues.at(c.queue_named(name));
     if (queue.limit != limit) {
-      queue.limit = limit;
+      c.set_limit(queue, limit);
       differs = true;
-      c.step.changes.push_back(change::QueuePut{queue.id, {name, limit}, queue.paused});
-      state_ops::refresh_queue(c.state, queue.id);
+      c.step.changes.push_back(
+          change::QueuePut{queue.id, {name, limit, queue.rules}, queue.paused});
     }
   }
   if (differs) {
-    c.step.changes.push_back(change::History{
-        "changed", {}, {}, {}, fmt::format("rules: {}", fmt::join(parts, " ")), c.now.wall});
+    note_rules(c, set, file ? " of berth.yaml" : "");
+    after_rules(c, {}, set);
   }
-  c.state.recheck_all = true;
+  state.recheck_all = true;
   return Answer{};
+}
+
+}  // namespace
+
+Result<Answer> apply_set_rules(ApplyContext& c, const event::SetRules& set) {
+  switch (set.layer) {
+    case event::SetRules::Layer::queue:
+      return set_queue_rules(c, set);
+    case event::SetRules::Layer::batch:
+      return set_batch_rules(c, set);
+    case event::SetRules::Layer::instance:
+    case event::SetRules::Layer::file:
+      break;
+  }
+  return set_instance_rules(c, set);
 }
 
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/apply_context.hpp"
+#include "core/rule_table.hpp"
 #include "core/state_ops.hpp"
 
 namespace berth {
@@ -45,6 +46,11 @@ Status check_job(const JobSpec& job, std::uint64_t index, std::uint64_t count) {
   if (job.request.gpus.min > job.request.gpus.max) {
     return wrong(fmt::format(": gpus {}..{} is empty; write the smaller number first",
                              job.request.gpus.min, job.request.gpus.max));
+  }
+  for (const auto& [key, text] : job.request.rules) {
+    if (const Status status = check_override(key, text, RuleScope::any); !status) {
+      return wrong(": " + status.error().message);
+    }
   }
   for (const std::uint32_t position : job.after_index) {
     if (position >= count || position == index) {
@@ -93,11 +99,11 @@ Status check_circles(const std::vector<JobSpec>& jobs) {
                           jobs[stuck].name));
 }
 
-Status check_room(const State& state) {
-  if (state.low_space) {
-    return fail(ErrorCode::no_space,
-                fmt::format("no room to accept jobs ({}); free some space and submit again",
-                            state.space_detail));
+Status check_rules(const Overrides& rules, RuleScope scope, const std::string& whose) {
+  for (const auto& [key, text] : rules) {
+    if (const Status status = check_override(key, text, scope); !status) {
+      return fail(status.error().code, fmt::format("{}: {}", whose, status.error().message));
+    }
   }
   return {};
 }
@@ -106,7 +112,28 @@ Status check_queues(const std::vector<QueueSpec>& queues) {
   if (std::ranges::any_of(queues, [](const QueueSpec& queue) { return queue.name.empty(); })) {
     return fail(ErrorCode::invalid, "a queue needs a name");
   }
+  for (const QueueSpec& queue : queues) {
+    TRY(check_rules(queue.rules, RuleScope::any, fmt::format("queue '{}'", queue.name)));
+  }
   return {};
+}
+
+Overrides canonical(const Overrides& rules) {
+  Overrides result;
+  for (const auto& [key, text] : rules) {
+    result.insert_or_assign(canonical_rule(key), text);
+  }
+  return result;
+}
+
+/// Of a batch: said in its own field, or as the rule.
+std::uint32_t limit_of(std::uint32_t max_concurrent, const Overrides& rules) {
+  if (max_concurrent != 0 || !rules.contains("max_concurrent")) {
+    return max_concurrent;
+  }
+  Rules said;
+  overlay(said, rules);
+  return said.max_concurrent;
 }
 
 /// The submission that jobs are being taken from.
@@ -159,7 +186,12 @@ Status check_after(const State& state, const JobSpec& job, std::uint64_t index,
                   fmt::format("{}: there is no job {} to follow; `berth ls --all` lists them",
                               name_of(job, index, source.count), id.value));
     }
-    if (finished->second != JobState::succeeded) {
+    if (job.after_kind == After::failed && finished->second == JobState::succeeded) {
+      return fail(ErrorCode::conflict,
+                  fmt::format("{} is to run if job {} fails, which has succeeded",
+                              name_of(job, index, source.count), id.value));
+    }
+    if (job.after_kind == After::ok && finished->second != JobState::succeeded) {
       return fail(
           ErrorCode::conflict,
           fmt::format("{} is to follow job {}, which has {}; submit that one again first",
@@ -180,6 +212,34 @@ Status check_jobs(const State& state, const std::vector<JobSpec>& jobs, std::uin
   return {};
 }
 
+void set_queue(ApplyContext& c, const QueueSpec& spec) {
+  State& state = c.state;
+  const QueueId id = c.queue_named(spec.name);
+  Queue& queue = state.queues.at(id);
+  Overrides rules = queue.rules;
+  for (const auto& [key, text] : spec.rules) {
+    rules.insert_or_assign(canonical_rule(key), text);
+  }
+  if (queue.limit != spec.limit || queue.rules != rules) {
+    queue.rules = std::move(rules);
+    state_ops::resolve_shapes(state);
+    c.set_limit(queue, spec.limit);
+    c.step.changes.push_back(
+        change::QueuePut{id, {queue.name, queue.limit, queue.rules}, queue.paused});
+  }
+}
+
+/// A queue that is made for a job is as it shall be before the job comes: whether it is serial says
+/// in which order jobs stand, and to order them anew takes a while.
+void make_queue(ApplyContext& c, const std::string& name, const std::vector<QueueSpec>& queues) {
+  if (c.state.queue_names.contains(name)) {
+    return;
+  }
+  if (const auto spec = std::ranges::find(queues, name, &QueueSpec::name); spec != queues.end()) {
+    set_queue(c, *spec);
+  }
+}
+
 void set_totals(ApplyContext& c, const Resources& resources, const std::vector<QueueSpec>& queues) {
   State& state = c.state;
   for (const auto& [name, total] : resources) {
@@ -191,14 +251,7 @@ void set_totals(ApplyContext& c, const Resources& resources, const std::vector<Q
     }
   }
   for (const QueueSpec& spec : queues) {
-    const QueueId id = c.queue_named(spec.name);
-    Queue& queue = state.queues.at(id);
-    if (queue.limit != spec.limit) {
-      queue.limit = spec.limit;
-      c.step.changes.push_back(change::QueuePut{id, spec, queue.paused});
-      state_ops::refresh_queue(state, id);
-      state.recheck_all = true;
-    }
+    set_queue(c, spec);
   }
 }
 
@@ -210,7 +263,8 @@ void accept(ApplyContext& c, JobSpec job_spec, std::uint64_t index, const Source
   job.id = JobId{source.first.value + index};
   job.batch = source.batch;
   job.queue = c.queue_named(spec->queue);
-  job.shape = state_ops::intern(state, spec->request);
+  spec->request.time = spec->payload.time_limit;
+  job.after_kind = spec->after_kind;
   job.owner = source.owner;
   job.priority = spec->priority;
   job.retries = spec->retries;
@@ -225,23 +279,24 @@ void accept(ApplyContext& c, JobSpec job_spec, std::uint64_t index, const Source
       pending.push_back(id);
       state.dependents[id].push_back(job.id);
     } else if (id >= source.first) {
-      gone = id;  // it arrived with an earlier part and was cancelled since
+      // It arrived with an earlier part and was cancelled since.
+      gone = job.after_kind == After::ok ? id : gone;
     }
   }
   job.waiting_for = static_cast<std::uint32_t>(pending.size());
-  c.step.changes.push_back(change::JobPut{job.id,
-                                          job.batch,
-                                          job.queue,
-                                          job.owner,
-                                          c.now.wall,
-                                          std::move(spec),
-                                          {after.begin(), after.end()}});
+  c.step.changes.push_back(change::JobPut{
+      job.id, job.batch, job.queue, job.owner, c.now.wall, spec, {after.begin(), after.end()}});
   if (!pending.empty()) {
     state.pending.emplace(job.id, std::move(pending));
   }
   Job& stored = state.jobs.emplace(job.id, job).first->second;
-  if (stored.waiting_for == 0) {
-    state_ops::enqueue(state, stored);
+  state_ops::set_shape(state, stored, spec->request);
+  if (spec->start_at > c.now.wall) {
+    state_ops::delay(state, stored,
+                     {c.now.mono + (spec->start_at - c.now.wall), spec->start_at, false});
+  }
+  if (stored.ready()) {
+    state_ops::enqueue(state, stored, c.now);
   }
   if (gone) {
     c.cancel(stored, fmt::format("job {}, which it was to follow, was cancelled", gone.value));
@@ -270,6 +325,15 @@ std::unexpected<Error> not_open(BatchId batch) {
 
 }  // namespace
 
+Status check_room(const State& state) {
+  if (state.low_space) {
+    return fail(ErrorCode::no_space,
+                fmt::format("no room to accept jobs ({}); free some space and submit again",
+                            state.space_detail));
+  }
+  return {};
+}
+
 Status check_submission(const std::vector<JobSpec>& jobs) {
   if (jobs.empty()) {
     return fail(ErrorCode::invalid, "the submission has no jobs; give at least one");
@@ -286,20 +350,36 @@ Result<Answer> apply_submit(ApplyContext& c, event::Submit submit) {
       submit.owner, {}, {}, submit.jobs.size(), submit.resources, submit.finished_dependencies};
   TRY(check_room(state));
   TRY(check_queues(submit.queues));
+  TRY(check_rules(submit.batch_rules, RuleScope::batch, "the batch"));
   TRY(check_submission(submit.jobs));
   TRY(check_jobs(state, submit.jobs, 0, checked));
+  submit.batch_max_concurrent = limit_of(submit.batch_max_concurrent, submit.batch_rules);
   set_totals(c, submit.resources, submit.queues);
   Submitted answer;
   answer.first = JobId{state.last_job.value + 1};
   answer.count = submit.jobs.size();
-  if (!submit.batch_name.empty() || submit.jobs.size() > 1 || submit.batch_max_concurrent != 0) {
+  if (!submit.batch_name.empty() || submit.jobs.size() > 1 || submit.batch_max_concurrent != 0 ||
+      !submit.batch_rules.empty() || submit.traits != BatchTraits{}) {
     answer.batch = BatchId{++state.last_batch.value};
-    state.batches.emplace(answer.batch,
-                          Batch{answer.batch, submit.batch_name, submit.batch_max_concurrent, 0,
-                                answer.count, false, submit.batch_max_concurrent != 0});
-    c.step.changes.push_back(change::BatchPut{answer.batch, submit.batch_name, submit.owner,
-                                              submit.batch_max_concurrent, answer.count,
-                                              c.now.wall});
+    Batch batch;
+    batch.id = answer.batch;
+    batch.name = submit.batch_name;
+    batch.max_concurrent = submit.batch_max_concurrent;
+    batch.live = answer.count;
+    batch.owner = submit.owner;
+    batch.rules = canonical(submit.batch_rules);
+    c.step.changes.push_back(change::BatchPut{answer.batch,
+                                              submit.batch_name,
+                                              submit.owner,
+                                              submit.batch_max_concurrent,
+                                              answer.count,
+                                              c.now.wall,
+                                              false,
+                                              false,
+                                              {},
+                                              batch.rules,
+                                              std::move(submit.traits)});
+    state.batches.emplace(answer.batch, std::move(batch));
   }
   state.last_job.value += answer.count;
   const Source source{submit.owner, answer.batch,     answer.first,
@@ -315,19 +395,28 @@ Result<Answer> apply_begin(ApplyContext& c, event::SubmitBegin begin) {
   State& state = c.state;
   TRY(check_room(state));
   TRY(check_queues(begin.queues));
+  TRY(check_rules(begin.batch_rules, RuleScope::batch, "the batch"));
   if (begin.count == 0) {
     return fail(ErrorCode::invalid, "the submission has no jobs; give at least one");
   }
+  begin.batch_max_concurrent = limit_of(begin.batch_max_concurrent, begin.batch_rules);
   Submitted answer;
   answer.batch = BatchId{++state.last_batch.value};
   answer.first = JobId{state.last_job.value + 1};
   answer.count = begin.count;
   state.last_job.value += begin.count;
-  Batch batch{answer.batch, begin.batch_name, begin.batch_max_concurrent, 0, 0, true, true};
+  Batch batch;
+  batch.id = answer.batch;
+  batch.name = begin.batch_name;
+  batch.max_concurrent = begin.batch_max_concurrent;
+  batch.open = true;
+  batch.owner = begin.owner;
+  batch.rules = canonical(begin.batch_rules);
+  begin.batch_rules = batch.rules;
   state.batches.emplace(answer.batch, std::move(batch));
-  c.step.changes.push_back(change::BatchPut{answer.batch, begin.batch_name, begin.owner,
-                                            begin.batch_max_concurrent, begin.count, c.now.wall,
-                                            true, true, state.last_job});
+  c.step.changes.push_back(change::BatchPut{
+      answer.batch, begin.batch_name, begin.owner, begin.batch_max_concurrent, begin.count,
+      c.now.wall, true, true, state.last_job, begin.batch_rules, begin.traits});
   state.submissions.emplace(answer.batch, OpenSubmission{std::move(begin), answer.first, 0});
   return answer;
 }
@@ -350,6 +439,7 @@ Result<Answer> apply_part(ApplyContext& c, event::SubmitPart part) {
   TRY(check_jobs(state, part.jobs, submission.arrived, source));
   state.batches.at(part.batch).live += part.jobs.size();
   for (JobSpec& job : part.jobs) {
+    make_queue(c, job.queue, head.queues);
     accept(c, std::move(job), submission.arrived++, source);
   }
   return Answer{};
@@ -369,9 +459,17 @@ Result<Answer> apply_end(ApplyContext& c, const event::SubmitEnd& end) {
   }
   set_totals(c, head.resources, head.queues);
   const Submitted answer{end.batch, submission.first, head.count};
-  c.step.changes.push_back(change::BatchPut{end.batch, head.batch_name, head.owner,
-                                            head.batch_max_concurrent, head.count, c.now.wall,
-                                            true});
+  c.step.changes.push_back(change::BatchPut{end.batch,
+                                            head.batch_name,
+                                            head.owner,
+                                            head.batch_max_concurrent,
+                                            head.count,
+                                            c.now.wall,
+                                            true,
+                                            false,
+                                            {},
+                                            head.batch_rules,
+                                            head.traits});
   note_submitted(c, answer, head.client_key, head.owner);
   Batch& batch = state.batches.at(end.batch);
   batch.open = false;

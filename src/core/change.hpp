@@ -14,6 +14,17 @@
 
 namespace berth {
 
+/// Why an attempt makes room: it was told to end and its job waits again, or it stands still.
+enum class GivesWay : std::uint8_t {
+  preempted,  ///< to a job of higher priority
+  stranger,   ///< to somebody outside berth
+  gpu_lost,   ///< its card is gone
+  parked,     ///< to somebody outside berth, as a paused job that goes on when that one has left
+};
+
+[[nodiscard]] std::string_view to_string(GivesWay why);
+[[nodiscard]] std::optional<GivesWay> gives_way_from(std::string_view text);
+
 namespace change {
 
 struct QueuePut {
@@ -37,6 +48,42 @@ struct BatchPut {
   bool in_parts = false;  ///< arrives, or arrived, in parts
   bool open = false;      ///< and more are to come
   JobId reserved{};       ///< ids up to this one are set aside for it
+  Overrides rules = {};
+  BatchTraits traits = {};
+};
+
+/// The rules of a batch, all of them, and its limit.
+struct BatchRules {
+  BatchId id;
+  Overrides rules;
+  std::uint32_t max_concurrent = 0;
+};
+
+/// What concerns the whole instance.
+struct InstancePut {
+  bool paused = false;
+};
+
+/// A card was taken out of use, or given back.
+struct DrainPut {
+  std::string gpu;  ///< UUID
+  bool drained = true;
+  std::string why;
+  Millis wall{0};
+};
+
+/// So many uncorrectable errors of a card are known.
+struct EccPut {
+  std::string gpu;  ///< UUID
+  std::uint64_t errors = 0;
+};
+
+/// What a user or a batch has used: GPU milliseconds, decayed to the moment `wall`.
+struct UsagePut {
+  bool batch = false;
+  std::uint64_t id = 0;  ///< uid or batch
+  double gpu_ms = 0;
+  Millis wall{0};
 };
 
 /// A batch without jobs, as if it had never been.
@@ -73,6 +120,15 @@ struct JobUpdate {
   bool kill_requested = false;
   Millis wall{0};
   std::optional<Millis> kill_grace = {};  ///< with kill_requested; none: the job's own
+  Millis not_before{0};                   ///< waits until then, by the wall clock; 0: does not
+  std::uint32_t excused = 0;              ///< retries for what was not its fault
+  bool revived = false;                   ///< it had ended
+};
+
+/// An attempt makes room, and not because somebody wants its job to end or to pause.
+struct AttemptGivesWay {
+  AttemptId id;
+  std::optional<GivesWay> why;  ///< none: no longer
 };
 
 /// Somebody changed what a job asks for or where it stands. What is not set stays.
@@ -131,9 +187,11 @@ struct History {
 [[nodiscard]] JobSpec changed(JobSpec spec, const change::JobSet& set);
 
 using Change =
-    std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::BatchRemove,
-                 change::JobPut, change::JobsRemove, change::JobUpdate, change::JobSet,
-                 change::AttemptPut, change::AttemptEnd, change::ClientKey, change::History>;
+    std::variant<change::QueuePut, change::ResourcePut, change::BatchPut, change::BatchRules,
+                 change::BatchRemove, change::InstancePut, change::DrainPut, change::EccPut,
+                 change::UsagePut, change::JobPut, change::JobsRemove, change::JobUpdate,
+                 change::JobSet, change::AttemptPut, change::AttemptGivesWay, change::AttemptEnd,
+                 change::ClientKey, change::History>;
 using Changes = std::vector<Change>;
 
 /// What a store gives back after a restart: everything that is not finished, and the counters.
@@ -154,6 +212,14 @@ struct Snapshot {
     std::optional<Millis> kill_grace = {};  ///< with kill_requested; none: the job's own
     std::int64_t rank = 0;                  ///< 0: by submission
     bool expedited = false;
+    After after_kind = After::ok;
+    Millis submitted{0};       ///< by the wall clock
+    Millis not_before{0};      ///< likewise; 0: at once
+    bool backing_off = false;  ///< it is a retry that waits for `not_before`
+    std::uint32_t excused = 0;
+    /// When the last of those it followed, and of its own attempts, ended, as far as the store
+    /// still knows them; by the wall clock.
+    Millis last_end{0};
   };
   struct OpenAttempt {
     AttemptId id;
@@ -162,12 +228,15 @@ struct Snapshot {
     std::vector<std::string> gpus;
     Bytes gpu_memory = 0;
     std::string boot_id;
+    Millis started{0};  ///< by the wall clock
+    std::optional<GivesWay> gives_way = {};
   };
   struct Batch {
     BatchId id;
     std::string name;
     std::uint32_t max_concurrent = 0;
     bool in_parts = false;
+    Overrides rules = {};
   };
   std::vector<std::pair<QueueId, QueueSpec>> queues;
   std::set<QueueId> paused_queues;
@@ -186,6 +255,10 @@ struct Snapshot {
   std::vector<OpenBatch> open_batches;
   std::vector<OpenAttempt> attempts;
   std::map<std::string, std::uint64_t> resources;
+  bool paused = false;                        ///< the instance
+  std::map<std::string, std::string> drains;  ///< UUID, why
+  std::map<std::string, std::uint64_t> ecc;   ///< UUID, errors that are known
+  std::vector<change::UsagePut> usage;
   JobId last_job;          ///< highest id ever issued
   AttemptId last_attempt;  ///< likewise
   BatchId last_batch;

@@ -5,220 +5,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/standing.hpp"
+
 namespace berth {
-namespace {
-
-constexpr Bytes kDefaultMinFree = 8000 * kMiB;
-
-Bytes saturating_sub(Bytes a, Bytes b) {
-  return a > b ? a - b : 0;
-}
-
-/// What strangers do on a card: their memory, and how busy they keep it.
-struct Strangers {
-  bool present = false;
-  Bytes memory = 0;
-  std::uint32_t utilization = 0;
-  bool utilization_unknown = false;
-};
-
-/// `claimed`: attempts of ours could have been at work on the card when it was looked at.
-Strangers strangers_on(const GpuFacts& facts, bool claimed) {
-  Strangers result;
-  if (!facts.processes) {
-    // Nobody can say whose work it is. On a card without claims of ours it is a stranger's.
-    if (!claimed) {
-      result.utilization = facts.utilization.value_or(0);
-      result.utilization_unknown = !facts.utilization;
-    }
-    return result;
-  }
-  bool ours = false;
-  bool each_known = true;
-  std::uint32_t sum = 0;
-  for (const GpuProcess& process : *facts.processes) {
-    if (process.attempt) {
-      ours = true;
-      continue;
-    }
-    result.present = true;
-    result.memory += process.memory.value_or(0);
-    each_known = each_known && process.utilization.has_value();
-    sum += process.utilization.value_or(0);
-  }
-  if (!result.present) {
-    return result;
-  }
-  if (each_known && (ours || !facts.utilization)) {
-    result.utilization = std::min<std::uint32_t>(sum, 100);
-  } else {
-    // Either all the load is theirs, or it cannot be told apart; then theirs is assumed.
-    result.utilization = facts.utilization.value_or(0);
-    result.utilization_unknown = !facts.utilization;
-  }
-  return result;
-}
-
-}  // namespace
-
-Room::Room(const State& state, Now now) : state_(&state), use_(state.use) {
-  stale_ = !state.seen || now.mono - *state.seen > state.rules.sample_age_max;
-  cards_.reserve(state.gpus.size());
-  for (const Gpu& gpu : state.gpus) {
-    Card card;
-    card.index = gpu.facts.index;
-    card.stale = !gpu.known || now.mono - gpu.seen > state.rules.sample_age_max;
-    card.trouble = gpu.facts.trouble;
-    card.total = gpu.facts.memory_total;
-    card.claims = static_cast<std::uint32_t>(gpu.claims.size());
-    card.ending = !gpu.claims.empty();
-    Bytes promised = 0;
-    for (const Claim& claim : gpu.claims) {
-      card.whole = card.whole || claim.memory == 0;
-      card.claimants.push_back(claim.job);
-      card.ending = card.ending && claim.ended.has_value();
-      Bytes used = 0;
-      if (gpu.facts.processes) {
-        for (const GpuProcess& process : *gpu.facts.processes) {
-          if (process.attempt == claim.attempt) {
-            used += process.memory.value_or(0);
-          }
-        }
-      }
-      promised += saturating_sub(claim.memory, used);
-    }
-    if (gpu.facts.memory_free) {
-      card.free = saturating_sub(*gpu.facts.memory_free, promised + state.rules.memory_margin);
-    }
-    const Strangers strangers =
-        strangers_on(gpu.facts, std::ranges::any_of(gpu.claims, [&gpu](const Claim& claim) {
-                       return claim.made < gpu.sampled;
-                     }));
-    card.strangers = strangers.memory;
-    card.strangers_present = strangers.present;
-    card.stranger_utilization = strangers.utilization;
-    card.utilization_unknown = strangers.utilization_unknown;
-    cards_.push_back(std::move(card));
-  }
-}
-
-std::optional<GpuObstacle> Room::obstacle(std::size_t gpu, const Request& request) const {
-  using Kind = GpuObstacle::Kind;
-  const Card& card = cards_[gpu];
-  const Rules& rules = state_->rules;
-  GpuObstacle result;
-  result.index = card.index;
-  result.strangers = card.strangers;
-  result.jobs = card.claimants;
-  const auto because = [&result](Kind kind) {
-    result.kind = kind;
-    return result;
-  };
-  if (!card.trouble.empty()) {
-    result.detail = card.trouble;
-    return because(Kind::trouble);
-  }
-  if (card.stale) {
-    result.detail = state_->probe_error;
-    return because(Kind::stale);
-  }
-  if (!card.free || !card.total) {
-    return because(Kind::unknown);
-  }
-  Bytes needed = request.gpu_memory.value_or(0);
-  if (request.min_free_memory) {
-    needed = std::max(needed, *request.min_free_memory);
-  } else if (!request.gpu_memory) {
-    // Nine tenths without the rounding of a product that may not fit.
-    const Bytes most = *card.total - *card.total / 10;
-    needed = rules.min_free_memory.value_or(std::min(kDefaultMinFree, most));
-  }
-  result.free = *card.free;
-  result.needed = needed;
-  if (needed > *card.total) {
-    result.free = *card.total;
-    return because(Kind::too_small);
-  }
-  if (card.whole || (!request.gpu_memory && card.claims > 0)) {
-    return because(card.ending ? Kind::ending : Kind::claimed);
-  }
-  const std::uint32_t utilization_max = request.max_utilization.value_or(rules.max_utilization);
-  result.utilization = card.stranger_utilization;
-  result.utilization_max = utilization_max;
-  if (card.utilization_unknown && card.strangers_present) {
-    result.detail = "how busy strangers are on it is not known";
-    return because(Kind::utilization);
-  }
-  if (card.stranger_utilization > utilization_max) {
-    return because(Kind::utilization);
-  }
-  if (*card.free < needed) {
-    return because(Kind::memory);
-  }
-  return std::nullopt;
-}
-
-std::uint64_t Room::cpus_free() const {
-  return state_->host.cpus == 0 ? UINT64_MAX : saturating_sub(state_->host.cpus, use_.cpus);
-}
-
-Bytes Room::memory_free() const {
-  return state_->host.memory == 0 ? UINT64_MAX : saturating_sub(state_->host.memory, use_.memory);
-}
-
-std::uint64_t Room::resource_free(const std::string& name) const {
-  const auto total = state_->rules.resources.find(name);
-  const auto used = use_.resources.find(name);
-  return saturating_sub(total == state_->rules.resources.end() ? 0 : total->second,
-                        used == use_.resources.end() ? 0 : used->second);
-}
-
-bool Room::host_fits(const Request& request) const {
-  return request.cpus <= cpus_free() && request.memory <= memory_free() &&
-         std::ranges::all_of(request.resources,
-                             [this](const auto& r) { return r.second <= resource_free(r.first); });
-}
-
-std::optional<std::vector<std::size_t>> Room::place(const Request& request) const {
-  if (!host_fits(request)) {
-    return std::nullopt;
-  }
-  std::vector<std::size_t> chosen;
-  if (request.gpus.max == 0) {
-    return chosen;
-  }
-  for (std::size_t i = 0; i < cards_.size(); ++i) {
-    if (!obstacle(i, request)) {
-      chosen.push_back(i);
-    }
-  }
-  if (chosen.size() < request.gpus.min) {
-    return std::nullopt;
-  }
-  // Most free memory first: what is measured is the best guess of who will be left in peace.
-  std::ranges::sort(chosen, [this](std::size_t a, std::size_t b) {
-    return *cards_[a].free != *cards_[b].free ? *cards_[a].free > *cards_[b].free : a < b;
-  });
-  chosen.resize(std::min<std::size_t>(chosen.size(), request.gpus.max));
-  return chosen;
-}
-
-void Room::take(const Request& request, const std::vector<std::size_t>& gpus, JobId job) {
-  use_.cpus += request.cpus;
-  use_.memory += request.memory;
-  for (const auto& [name, count] : request.resources) {
-    use_.resources[name] += count;
-  }
-  for (const std::size_t gpu : gpus) {
-    Card& card = cards_[gpu];
-    ++card.claims;
-    card.claimants.push_back(job);
-    card.ending = false;
-    card.whole = card.whole || !request.gpu_memory;
-    card.free = saturating_sub(*card.free, request.gpu_memory.value_or(0));
-  }
-}
-
 namespace {
 
 /// Merges the exposed heads of all shapes into one stream in order, remembering which shapes have
@@ -226,110 +15,397 @@ namespace {
 class Candidates {
  public:
   struct Candidate {
+    Standing standing;
     OrderKey key;
     ShapeId shape;
     LaneKey lane;
-    bool head = false;  ///< from the index; its successor there is to be fetched too
-    friend bool operator>(const Candidate& a, const Candidate& b) { return a.key > b.key; }
+    friend bool operator>(const Candidate& a, const Candidate& b) {
+      return a.standing > b.standing;
+    }
   };
 
-  explicit Candidates(const State& state) : index_(state.ready) {
+  Candidates(const State& state, Now now) : state_(state), now_(now) {
     if (state.recheck_all) {
-      for (const auto& [shape, heads] : index_.heads()) {
-        push_head(shape, heads.begin());
+      for (const auto& [shape, heads] : state.ready.heads()) {
+        push_heads(shape, heads);
       }
       return;
     }
-    const std::set<ShapeId> wanted(state.recheck_shapes.begin(), state.recheck_shapes.end());
-    for (const ShapeId shape : wanted) {
-      if (const auto it = index_.heads().find(shape); it != index_.heads().end()) {
-        push_head(shape, it->second.begin());
+    const std::set<ShapeId> shapes(state.recheck_shapes.begin(), state.recheck_shapes.end());
+    for (const ShapeId shape : shapes) {
+      if (const auto it = state.ready.heads().find(shape); it != state.ready.heads().end()) {
+        push_heads(shape, it->second);
       }
     }
   }
 
   std::optional<Candidate> next() {
-    while (!heap_.empty()) {
-      const Candidate top = heap_.top();
-      heap_.pop();
-      if (blocked_.contains(top.shape)) {
-        continue;
-      }
-      if (top.head) {
-        const auto& heads = index_.heads().at(top.shape);
-        push_head(top.shape, heads.upper_bound({top.key, top.lane}));
-      }
-      return top;
+    if (heap_.empty()) {
+      return std::nullopt;
     }
-    return std::nullopt;
+    Candidate top = heap_.top();
+    heap_.pop();
+    return top;
   }
 
-  void block(ShapeId shape) { blocked_.insert(shape); }
-  void advance(const Candidate& started) {
-    if (const OrderKey* key = index_.next(started.lane, started.shape, started.key)) {
-      heap_.push({*key, started.shape, started.lane, false});
+  /// Jobs of this shape need not be looked at again. `only_gpus`: what was found of the first.
+  void block(ShapeId shape, bool only_gpus) { blocked_.emplace(shape, only_gpus); }
+  /// What was found of another one of its shape, if that does not fit.
+  std::optional<bool> found(const Candidate& candidate) const {
+    const auto it = blocked_.find(candidate.shape);
+    return it == blocked_.end() || !candidate.standing.ordinary ? std::nullopt
+                                                                : std::optional(it->second);
+  }
+  /// The one behind takes the place of one that was looked at.
+  void advance(const Candidate& done) {
+    if (const OrderKey* key = state_.ready.next(done.lane, done.shape, done.key)) {
+      push(*key, done.shape, done.lane);
     }
   }
 
  private:
-  void push_head(ShapeId shape, ReadyIndex::Heads::const_iterator it) {
-    if (it != index_.heads().at(shape).end()) {
-      heap_.push({it->key, shape, it->lane, true});
+  void push_heads(ShapeId shape, const ReadyIndex::Heads& heads) {
+    for (const ReadyIndex::Head& head : heads) {
+      push(head.key, shape, head.lane);
+    }
+  }
+  void push(const OrderKey& key, ShapeId shape, LaneKey lane) {
+    heap_.push({standing(state_, state_.jobs.at(key.job), now_), key, shape, lane});
+  }
+
+  const State& state_;
+  Now now_;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap_;
+  std::unordered_map<ShapeId, bool> blocked_;
+};
+
+class Decider {
+ public:
+  Decider(const State& state, Now now)
+      : state_(state), now_(now), room_(state, now), running_(state.running) {
+    decision_.complete = state.recheck_all;
+    for (const Gpu& gpu : state.gpus) {
+      for (const Claim& claim : gpu.claims) {
+        if (claim.ended && gpu.sampled <= *claim.ended) {
+          leaving_.insert(claim.attempt);
+        }
+      }
+    }
+    if (!decision_.complete && state.hold) {
+      room_.hold(*state.hold);
     }
   }
 
-  const ReadyIndex& index_;
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap_;
-  std::set<ShapeId> blocked_;
+  Decision run() {
+    Candidates candidates(state_, now_);
+    while (const auto candidate = candidates.next()) {
+      const Job& job = state_.jobs.at(candidate->key.job);
+      if (is_limited(job)) {
+        note_wait(*candidate, false);
+        continue;
+      }
+      if (const auto only_gpus = candidates.found(*candidate)) {
+        note_wait(*candidate, *only_gpus);
+        continue;
+      }
+      Wish wish = wish_of(state_, job);
+      wish.before_hold =
+          !decision_.complete && room_.held() && goes_before(state_, job, *room_.held(), now_);
+      const auto gpus = room_.place(wish);
+      if (gpus) {
+        start(job, wish, *gpus);
+        candidates.advance(*candidate);
+        continue;
+      }
+      const bool only_gpus = only_gpus_are_missing(wish);
+      note_wait(*candidate, only_gpus);
+      // One that avoids cards says nothing of the others of its shape.
+      if (wish.avoid == nullptr) {
+        candidates.block(candidate->shape, only_gpus);
+      } else {
+        candidates.advance(*candidate);
+      }
+      // After a failed look the prober tries again at its own pace; asking would only spin.
+      const bool wants_gpus = wish.request->gpus.max > 0;
+      const bool unseen = (wants_gpus && room_.stale(*wish.rules)) || room_.host_stale(wish);
+      if (wants_gpus || wish.rules->keep_host_memory > 0) {
+        const Millis age = wish.rules->sample_age_max;
+        decision_.look_within = std::min(decision_.look_within.value_or(age), age);
+      }
+      decision_.want_sample = decision_.want_sample || (unseen && state_.probe_error.empty());
+      if (!unseen) {
+        stand_up_for(job, wish);
+      }
+    }
+    decision_.hold = room_.held();
+    return std::move(decision_);
+  }
+
+ private:
+  bool is_limited(const Job& job) {
+    if (job.expedited) {
+      return false;
+    }
+    const Queue& queue = state_.queues.at(job.queue);
+    const auto batch = state_.batches.find(job.batch);
+    const std::uint32_t most = state_.rules.max_concurrent;
+    return (most != 0 && running_ >= most) ||
+           (queue.limit != 0 && queue.running + queue_started_[job.queue] >= queue.limit) ||
+           (batch != state_.batches.end() && batch->second.max_concurrent != 0 &&
+            batch->second.running + batch_started_[job.batch] >= batch->second.max_concurrent);
+  }
+
+  void start(const Job& job, const Wish& wish, const std::vector<std::size_t>& gpus) {
+    room_.take(wish, gpus);
+    if (room_.held() && room_.held()->job == job.id) {
+      room_.release_hold();
+    }
+    taken_.emplace_back(wish, gpus);
+    ++running_;
+    ++queue_started_[job.queue];
+    ++batch_started_[job.batch];
+    decision_.start.push_back({job.id, gpus});
+  }
+
+  void note_wait(const Candidates::Candidate& candidate, bool only_gpus) {
+    if (state_.shapes.at(candidate.shape).rules.max_wait > Millis{0}) {
+      decision_.waits.push_back({candidate.lane, candidate.shape, candidate.key.job, only_gpus});
+    }
+  }
+
+  /// Of one that does not wait for ever: whether others keep it from cards, and nothing else holds
+  /// it. While its own batch has cards that it could use, it waits for its turn among its own.
+  bool only_gpus_are_missing(const Wish& wish) const {
+    return wish.rules->max_wait > Millis{0} && wish.request->gpus.max > 0 &&
+           room_.host_fits(wish) && !room_.stale(*wish.rules) && !room_.full_quota(wish) &&
+           !room_.own_batch_keeps(wish);
+  }
+
+  /// A job that goes first and does not fit must not wait for ever while others take what becomes
+  /// free: jobs it may displace make room, and cards are kept for it.
+  void stand_up_for(const Job& job, const Wish& wish) {
+    const Rules& rules = state_.rules;
+    if (wish.request->gpus.min == 0 || !room_.host_fits(wish) || room_.held()) {
+      return;
+    }
+    if (preempt_for(job, wish)) {
+      return;
+    }
+    if (rules.backfill == Backfill::any || room_.full_quota(wish)) {
+      return;
+    }
+    if (!decision_.complete) {
+      decision_.look_again = true;  // others may go before it
+      return;
+    }
+    const auto plan = plan_for(wish);
+    if (!plan) {
+      return;  // strangers are in the way, and nobody knows for how long
+    }
+    if (plan->when || rules.backfill == Backfill::none ||
+        now_.mono - job.since >= rules.hold_after) {
+      keep_for(job, plan->gpus, plan->when);
+    }
+  }
+
+  /// Where nobody may overtake, all cards are kept for whoever goes first.
+  void keep_for(const Job& job, std::vector<std::string> gpus, std::optional<Millis> until) {
+    if (state_.rules.backfill == Backfill::none) {
+      gpus.clear();
+      for (std::size_t i = 0; i < room_.gpu_count(); ++i) {
+        gpus.push_back(room_.uuid(i));
+      }
+      until.reset();
+    }
+    room_.hold({job.id, std::move(gpus), until});
+  }
+
+  /// As if these attempts had ended; what this decision has placed so far stays.
+  std::optional<std::vector<std::string>> fits_without(const Wish& wish,
+                                                       std::set<AttemptId> without) const {
+    without.insert(leaving_.begin(), leaving_.end());
+    Room room(state_, now_, &without);
+    for (const auto& [other, gpus] : taken_) {
+      room.take(other, gpus);
+    }
+    const auto placed = room.place(wish);
+    if (!placed) {
+      return std::nullopt;
+    }
+    std::vector<std::string> uuids;
+    for (const std::size_t gpu : *placed) {
+      uuids.push_back(room.uuid(gpu));
+    }
+    return uuids;
+  }
+
+  /// The earliest moment at which ends that can be foretold make enough room.
+  std::optional<Outlook> plan_for(const Wish& wish) const {
+    std::vector<std::pair<Millis, AttemptId>> ends;
+    std::set<AttemptId> all;
+    for (const auto& [id, attempt] : state_.attempts) {
+      all.insert(id);
+      if (const auto end = end_of(state_, attempt)) {
+        ends.emplace_back(std::max(*end, now_.mono), id);
+      }
+    }
+    std::ranges::sort(ends);
+    const auto first_of = [&](std::size_t count) {
+      std::set<AttemptId> gone;
+      for (std::size_t i = 0; i < count; ++i) {
+        gone.insert(ends[i].second);
+      }
+      return gone;
+    };
+    if (auto gpus = fits_without(wish, first_of(ends.size()))) {
+      std::size_t low = 0;
+      for (std::size_t high = ends.size(); low < high;) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (auto sooner = fits_without(wish, first_of(middle))) {
+          gpus = std::move(sooner);
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      return Outlook{low == 0 ? now_.mono : ends[low - 1].first, std::move(*gpus), first_of(low)};
+    }
+    if (auto gpus = fits_without(wish, all)) {
+      return Outlook{std::nullopt, std::move(*gpus), std::move(all)};
+    }
+    return std::nullopt;
+  }
+
+  /// Leaves in `after` only those that have to end, for whoever wants to be told.
+  void spare(const Wish& wish, Outlook& plan) const {
+    const std::vector<AttemptId> youngest_first(plan.after.rbegin(), plan.after.rend());
+    for (const AttemptId id : youngest_first) {
+      plan.after.erase(id);
+      if (auto gpus = fits_without(wish, plan.after)) {
+        plan.gpus = std::move(*gpus);
+      } else {
+        plan.after.insert(id);
+      }
+    }
+  }
+
+  /// Those of lower priority that agreed to it, as few as possible, the least important and the
+  /// youngest before others.
+  bool preempt_for(const Job& job, const Wish& wish) {
+    std::set<AttemptId> going;
+    std::vector<const Attempt*> lesser;
+    bool asked = false;
+    for (const auto& [id, attempt] : state_.attempts) {
+      const Job& other = state_.jobs.at(attempt.job);
+      const bool less = other.priority > job.priority;
+      if (other.kill_requested || (attempt.leaves() && less)) {
+        going.insert(id);
+        asked = asked || attempt.gives_way == GivesWay::preempted;
+      } else if (!attempt.leaves() && less && state_.rules_of(other).preemptible) {
+        lesser.push_back(&attempt);
+      }
+    }
+    if (lesser.empty() && !asked) {
+      return false;
+    }
+    // Nobody else has to go when those on their way out leave enough.
+    if (auto gpus = fits_without(wish, going)) {
+      if (asked) {
+        keep_for(job, std::move(*gpus), std::nullopt);
+      }
+      return asked;
+    }
+    std::ranges::sort(lesser, [this](const Attempt* a, const Attempt* b) {
+      const std::int32_t pa = state_.jobs.at(a->job).priority;
+      const std::int32_t pb = state_.jobs.at(b->job).priority;
+      return pa != pb ? pa < pb : a->id < b->id;
+    });
+    const auto victims = victims_of(wish, going, lesser);
+    if (victims.empty()) {
+      return false;
+    }
+    for (const AttemptId id : victims) {
+      decision_.preempt.push_back({id, job.id});
+      going.insert(id);
+    }
+    if (auto gpus = fits_without(wish, going)) {
+      keep_for(job, std::move(*gpus), std::nullopt);
+    }
+    return true;
+  }
+
+  /// Of attempts in the order in which they should be spared. None: it does not help.
+  std::vector<AttemptId> victims_of(const Wish& wish, const std::set<AttemptId>& going,
+                                    const std::vector<const Attempt*>& lesser) const {
+    std::set<AttemptId> gone = going;
+    for (const Attempt* attempt : lesser) {
+      gone.insert(attempt->id);
+    }
+    if (lesser.empty() || !fits_without(wish, gone)) {
+      return {};
+    }
+    std::vector<AttemptId> victims;
+    for (const Attempt* attempt : lesser) {
+      gone.erase(attempt->id);
+      if (!fits_without(wish, gone)) {
+        gone.insert(attempt->id);
+        victims.push_back(attempt->id);
+      }
+    }
+    // Sparing the first ones may cost several others where one of the first would do.
+    for (auto it = lesser.rbegin(); victims.size() > 1 && it != lesser.rend(); ++it) {
+      gone = going;
+      gone.insert((*it)->id);
+      if (fits_without(wish, gone)) {
+        victims = {(*it)->id};
+      }
+    }
+    return victims;
+  }
+
+  const State& state_;
+  Now now_;
+  Room room_;
+  Decision decision_;
+  std::uint32_t running_;
+  std::set<AttemptId> leaving_;  ///< have ended; the next look at their cards will show it
+  std::vector<std::pair<Wish, std::vector<std::size_t>>> taken_;
+  std::unordered_map<QueueId, std::uint32_t> queue_started_;
+  std::unordered_map<BatchId, std::uint32_t> batch_started_;
+
+  friend std::optional<Outlook> berth::outlook(const State& state, const Job& job, Now now);
 };
 
 }  // namespace
 
+std::optional<Millis> end_of(const State& state, const Attempt& attempt) {
+  const Job& job = state.jobs.at(attempt.job);
+  if (attempt.leaves() || job.kill_requested) {
+    return attempt.started;  // any moment now
+  }
+  const Millis time = state.request(job).time;
+  return time == Millis{0} || job.state == JobState::paused ? std::nullopt
+                                                            : std::optional(attempt.started + time);
+}
+
+std::optional<Outlook> outlook(const State& state, const Job& job, Now now) {
+  const Decider decider(state, now);
+  const Wish wish = wish_of(state, job);
+  auto plan = decider.plan_for(wish);
+  if (plan) {
+    decider.spare(wish, *plan);
+  }
+  return plan;
+}
+
 Decision decide(const State& state, Now now) {
-  Decision decision;
-  if (state.low_space || (!state.recheck_all && state.recheck_shapes.empty())) {
-    return decision;
+  if (state.low_space || state.paused || (!state.recheck_all && state.recheck_shapes.empty())) {
+    Decision nothing;
+    nothing.hold = state.hold;
+    nothing.shut = state.low_space || state.paused;
+    return nothing;
   }
-  Room room(state, now);
-  Candidates candidates(state);
-  std::uint32_t running = state.running;
-  std::unordered_map<QueueId, std::uint32_t> queue_started;
-  std::unordered_map<BatchId, std::uint32_t> batch_started;
-  while (state.rules.max_concurrent == 0 || running < state.rules.max_concurrent) {
-    const auto candidate = candidates.next();
-    if (!candidate) {
-      break;
-    }
-    const Job& job = state.jobs.at(candidate->key.job);
-    const Queue& queue = state.queues.at(job.queue);
-    std::uint32_t& from_queue = queue_started[job.queue];
-    if (!job.expedited && queue.limit != 0 && queue.running + from_queue >= queue.limit) {
-      continue;
-    }
-    const auto batch = state.batches.find(job.batch);
-    if (!job.expedited && batch != state.batches.end() && batch->second.max_concurrent != 0 &&
-        batch->second.running + batch_started[job.batch] >= batch->second.max_concurrent) {
-      continue;
-    }
-    const Request& request = state.request(job);
-    const auto gpus = room.place(request);
-    if (!gpus) {
-      // After a failed look the prober tries again at its own pace; asking would only spin.
-      decision.want_sample = decision.want_sample ||
-                             (request.gpus.max > 0 && room.stale() && state.probe_error.empty());
-      candidates.block(candidate->shape);
-      continue;
-    }
-    room.take(request, *gpus, job.id);
-    ++running;
-    ++from_queue;
-    if (batch != state.batches.end()) {
-      ++batch_started[job.batch];
-    }
-    decision.start.push_back({job.id, *gpus});
-    candidates.advance(*candidate);
-  }
-  return decision;
+  return Decider(state, now).run();
 }
 
 }  // namespace berth

@@ -1,14 +1,16 @@
 #pragma once
-// The policy: what to start next, and why what waits is waiting.
+// The policy: what to start next, and who has to make room for it.
 //
-// Pure: no clock, I/O, logging or randomness, so equal arguments give equal decisions. The
-// predicates here serve `explain` too, so that an explanation cannot contradict a decision.
+// Pure: no clock, I/O, logging or randomness, so equal arguments give equal decisions. It asks the
+// same Room as `explain`, so that an explanation cannot contradict a decision.
 
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "core/room.hpp"
 #include "core/state.hpp"
 
 namespace berth {
@@ -20,77 +22,52 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
+/// An attempt that has to end so that a job of higher priority can start.
+struct Preemption {
+  AttemptId attempt;
+  JobId by;
+
+  friend bool operator==(const Preemption&, const Preemption&) = default;
+};
+
+/// A job with a limit to its wait, the first of its lane and shape, that was looked at and waits.
+struct Waiting {
+  LaneKey lane;
+  ShapeId shape;
+  JobId job;
+  bool only_gpus = false;  ///< nothing but missing GPUs holds it
+
+  friend bool operator==(const Waiting&, const Waiting&) = default;
+};
+
 struct Decision {
   std::vector<Placement> start;
+  std::vector<Preemption> preempt;
+  /// For whom cards are kept from now on. Only if everything was looked at (`complete`).
+  std::optional<Hold> hold;
+  bool complete = false;
+  /// Not everything was looked at, and somebody waits for whom cards may have to be kept.
+  bool look_again = false;
   bool want_sample = false;  ///< a job could not be judged for lack of a fresh look at the GPUs
-};
-
-/// Why a job cannot have one particular card.
-struct GpuObstacle {
-  enum class Kind : std::uint8_t {
-    stale,        ///< not seen recently enough to decide anything
-    trouble,      ///< lost, drained, unreadable
-    unknown,      ///< the driver does not say how much memory is free
-    claimed,      ///< one of our attempts has it, or a share when the whole is wanted
-    ending,       ///< its last attempt has ended; a fresh look must show that it is free
-    utilization,  ///< strangers are busy on it
-    memory,       ///< not enough is free
-    too_small,    ///< never will be enough
-  };
-  Kind kind = Kind::stale;
-  std::uint32_t index = 0;
-  Bytes free = 0;  ///< after claims
-  Bytes needed = 0;
-  Bytes strangers = 0;  ///< memory that processes outside berth hold
-  std::uint32_t utilization = 0;
-  std::uint32_t utilization_max = 0;
-  std::vector<JobId> jobs;  ///< who has claims on it
-  std::string detail;
-
-  friend bool operator==(const GpuObstacle&, const GpuObstacle&) = default;
-};
-
-/// What is left of everything at one moment; shrinks as a decision places jobs.
-class Room {
- public:
-  Room(const State& state, Now now);
-
-  /// Cards for the request, best first, or nothing if it does not fit now.
-  [[nodiscard]] std::optional<std::vector<std::size_t>> place(const Request& request) const;
-  void take(const Request& request, const std::vector<std::size_t>& gpus, JobId job);
-
-  [[nodiscard]] std::optional<GpuObstacle> obstacle(std::size_t gpu, const Request& request) const;
-  [[nodiscard]] std::size_t gpu_count() const { return cards_.size(); }
-  [[nodiscard]] std::uint64_t cpus_free() const;
-  [[nodiscard]] Bytes memory_free() const;
-  [[nodiscard]] std::uint64_t resource_free(const std::string& name) const;
-  [[nodiscard]] bool host_fits(const Request& request) const;
-  /// Whether all that is known of the GPUs is too old to decide on.
-  [[nodiscard]] bool stale() const { return stale_; }
-
- private:
-  struct Card {
-    std::uint32_t index = 0;
-    bool stale = true;
-    std::string trouble;
-    std::optional<Bytes> total;
-    std::optional<Bytes> free;  ///< after claims and margin
-    Bytes strangers = 0;
-    bool strangers_present = false;  ///< even if what they hold is not known
-    std::uint32_t stranger_utilization = 0;
-    bool utilization_unknown = false;
-    bool whole = false;  ///< one claim covers all of it
-    std::uint32_t claims = 0;
-    std::vector<JobId> claimants;
-    bool ending = false;  ///< all claims are of ended attempts
-  };
-
-  const State* state_;
-  std::vector<Card> cards_;
-  HostUse use_;
-  bool stale_ = true;
+  /// How old a look at the GPUs may be for each of those that were looked at and wait for some.
+  std::optional<Millis> look_within;
+  bool shut = false;  ///< nothing may start, whatever room there is
+  std::vector<Waiting> waits;
 };
 
 [[nodiscard]] Decision decide(const State& state, Now now);
+
+/// When an attempt will be over at the latest, by the monotonic clock, if that is known.
+[[nodiscard]] std::optional<Millis> end_of(const State& state, const Attempt& attempt);
+
+/// What has to be so that a job could have its cards: when, and which.
+struct Outlook {
+  std::optional<Millis> when;  ///< none: when jobs end of which nobody knows how long they take
+  std::vector<std::string> gpus;
+  std::set<AttemptId> after;  ///< which have to end for that
+};
+/// None if it does not fit even when all our own work has ended. As few have to end as possible,
+/// the oldest before others.
+[[nodiscard]] std::optional<Outlook> outlook(const State& state, const Job& job, Now now);
 
 }  // namespace berth

@@ -22,12 +22,15 @@ struct Start {
   std::uint32_t number = 1;
   std::vector<std::string> gpus;
   std::vector<std::uint32_t> gpu_indices;
+  bool cpu_affinity = false;  ///< on the processors next to its GPUs
+  BatchId batch = {};         ///< none: the job stands alone
 };
 
 /// TERM, grace, KILL. Safe to repeat.
 struct Kill {
   AttemptId attempt;
   std::optional<Millis> grace;  ///< none: the job's own
+  bool warn = false;            ///< its warning signal first, with the time it has asked for
 };
 
 /// Stop everything in the attempt where it is, or let it go on. Safe to repeat.
@@ -46,13 +49,18 @@ struct Forget {
 /// Look at the GPUs as soon as possible; a look that is under way does not count.
 struct Sample {};
 
+/// Come back with event::Tick at this moment of the monotonic clock, or earlier.
+struct Wake {
+  Millis at{0};
+};
+
 /// Come back with event::Continue, after whoever else is waiting.
 struct Continue {};
 
 }  // namespace effect
 
 using Effect = std::variant<effect::Start, effect::Kill, effect::Pause, effect::Resume,
-                            effect::Forget, effect::Sample, effect::Continue>;
+                            effect::Forget, effect::Sample, effect::Wake, effect::Continue>;
 
 /// All that one or more events led to: what to write, what must exist before it is written, and
 /// what to do afterwards.

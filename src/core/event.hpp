@@ -17,8 +17,32 @@ namespace berth {
 struct QueueSpec {
   std::string name;
   std::uint32_t limit = 0;  ///< running jobs at most; 1: strictly serial, in order; 0: no limit
+  Overrides rules = {};
 
   friend bool operator==(const QueueSpec&, const QueueSpec&) = default;
+};
+
+/// A job that has ended and left memory, as far as beginning anew needs it.
+struct EndedJob {
+  JobId id;
+  JobState state = JobState::failed;
+  BatchId batch;
+  QueueId queue;
+  std::uint32_t owner = 0;
+  std::int32_t priority = 5;
+  Request request;
+  std::vector<JobId> after;
+  After after_kind = After::ok;
+  std::uint32_t retries = 0;
+  std::uint32_t attempts = 0;
+  std::int64_t rank = 0;  ///< 0: by submission
+  bool expedited = false;
+  // Of its batch, which may have left memory, too.
+  std::string batch_name = {};
+  std::uint32_t batch_max_concurrent = 0;
+  Overrides batch_rules = {};
+
+  friend bool operator==(const EndedJob&, const EndedJob&) = default;
 };
 
 namespace event {
@@ -29,7 +53,9 @@ struct Submit {
   std::uint32_t owner = 0;
   std::string batch_name;  ///< empty and one job: no batch is made
   std::uint32_t batch_max_concurrent = 0;
-  std::vector<QueueSpec> queues;                   ///< created, or their limit changed
+  Overrides batch_rules;
+  BatchTraits traits;
+  std::vector<QueueSpec> queues;                   ///< created, or their limit and rules changed
   std::map<std::string, std::uint64_t> resources;  ///< totals to set for the instance
   std::vector<JobSpec> jobs;
   /// Outcomes of dependencies that have left memory, looked up by the engine.
@@ -44,6 +70,8 @@ struct SubmitBegin {
   std::uint32_t owner = 0;
   std::string batch_name;
   std::uint32_t batch_max_concurrent = 0;
+  Overrides batch_rules;
+  BatchTraits traits;
   std::vector<QueueSpec> queues;
   std::map<std::string, std::uint64_t> resources;
   std::uint64_t count = 0;  ///< jobs to come
@@ -87,6 +115,23 @@ struct PauseQueue {
   bool paused = true;
 };
 
+/// A paused instance starts nothing; what runs goes on. Pausing it is how one drains a machine.
+struct PauseInstance {
+  bool paused = true;
+};
+
+/// Takes a card out of use, or gives it back, whatever it was taken out for.
+struct DrainGpu {
+  std::string gpu;  ///< index or UUID
+  bool drained = true;
+  std::string why;
+};
+
+/// What other users' berths hold, by UUID, with a name for whoever it is.
+struct BoardRead {
+  std::map<std::string, std::string> held;
+};
+
 /// Changes where waiting jobs stand. Together they keep their order.
 struct Move {
   enum class To : std::uint8_t { first, last, before, queue, priority };
@@ -116,6 +161,8 @@ struct JobPatch {
   std::optional<std::uint32_t> retries;
   std::optional<Millis> time_limit;
   std::optional<Millis> grace;
+  Overrides rules;                 ///< the job's own, added to those it has
+  std::vector<std::string> unset;  ///< and taken away
 
   friend bool operator==(const JobPatch&, const JobPatch&) = default;
 };
@@ -125,9 +172,19 @@ struct SetJobs {
   JobPatch patch;
 };
 
-/// Rules of the instance by their keys, see rule_table.hpp. All or none.
+/// Rules by their keys, see rule_table.hpp. All or none.
 struct SetRules {
+  enum class Layer : std::uint8_t {
+    instance,  ///< for this run of the daemon
+    file,      ///< berth.yaml: `values` are all that it says, others are no longer said
+    queue,
+    batch,
+  };
   std::vector<std::pair<std::string, std::string>> values;
+  Layer layer = Layer::instance;
+  std::string queue = {};  ///< made if there is none
+  BatchId batch = {};
+  std::vector<std::string> unset = {};  ///< keys that this layer no longer says anything of
 };
 
 /// Jobs to be forgotten, ids included in no list any more. Waiting ones are cancelled. Those that
@@ -135,12 +192,25 @@ struct SetRules {
 /// nothing.
 struct Remove {
   std::vector<JobId> jobs;
+  bool ended = false;  ///< only those that have ended; others are told of as running
+};
+
+/// Jobs that have ended wait again, under the ids they have. Their attempts go on counting, their
+/// retries begin anew. Whoever was cancelled because of them is not touched.
+struct Revive {
+  std::vector<JobId> jobs;
+  bool succeeded = false;  ///< those that succeeded, too
+  /// What the store knows of them, looked up by the engine, as are the outcomes of what they
+  /// follow.
+  std::vector<EndedJob> ended = {};
+  std::map<JobId, JobState> finished_dependencies = {};
 };
 
 /// The supervisor of an attempt is gone and has told how it went.
 struct AttemptExited {
   AttemptId attempt;
   Verdict verdict;
+  std::string log_end = {};  ///< the last of what it wrote, for finding out what went wrong
 };
 
 /// An attempt was given up before its command could have run; nobody is to blame.
@@ -156,6 +226,7 @@ struct Sampled {
 /// No look at the GPUs was possible; what was known is no longer trusted.
 struct ProbeFailed {
   std::string why;
+  std::optional<Bytes> host_available{};  ///< what the host has is known all the same
 };
 
 /// The disk filled up, or has room again.
@@ -179,7 +250,8 @@ struct Tick {};
 using Event =
     std::variant<event::Submit, event::SubmitBegin, event::SubmitPart, event::SubmitEnd,
                  event::SubmitAbort, event::Kill, event::Pause, event::Resume, event::PauseQueue,
-                 event::Move, event::Expedite, event::SetJobs, event::SetRules, event::Remove,
+                 event::PauseInstance, event::DrainGpu, event::BoardRead, event::Move,
+                 event::Expedite, event::SetJobs, event::SetRules, event::Remove, event::Revive,
                  event::AttemptExited, event::AttemptRevoked, event::Sampled, event::ProbeFailed,
                  event::SpaceChanged, event::SetHost, event::Continue, event::Tick>;
 

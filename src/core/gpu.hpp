@@ -2,6 +2,7 @@
 // GPUs as a probe saw them. Unknown is nullopt, never zero.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,9 +20,18 @@ struct GpuProcess {
   std::string name;
   std::optional<Bytes> memory;
   std::optional<std::uint32_t> utilization;  ///< percent of the GPU
+  std::optional<Millis> age;                 ///< since its start
   AttemptId attempt;                         ///< ours, if not none
 
   friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
+};
+
+/// How two cards are connected, the closest first.
+enum class GpuLink : std::uint8_t {
+  nvlink,
+  pcie_switch,  ///< without going through the host bridge
+  numa,         ///< through the host bridge, on one NUMA node
+  system,       ///< between NUMA nodes, or nobody knows
 };
 
 /// One GPU in one sample.
@@ -34,10 +44,16 @@ struct GpuFacts {
   std::optional<Bytes> memory_used;
   std::optional<Bytes> memory_free;
   std::optional<std::uint32_t> utilization;  ///< percent
+  std::optional<std::uint32_t> busy;         ///< percent, mean of the last seconds' fast samples
   std::optional<std::uint32_t> temperature;  ///< Celsius
   std::optional<std::uint32_t> power_mw;
   std::optional<std::vector<GpuProcess>> processes;
+  std::optional<std::uint64_t> ecc_uncorrected;  ///< errors since the driver was loaded
+  std::vector<std::uint32_t> xids;               ///< reported since the sample before
+  std::optional<std::uint32_t> numa_node;
+  std::map<std::string, GpuLink> links;  ///< by the other card's UUID; absent: nobody knows
   std::string trouble;  ///< why the card cannot be used ("GPU is lost"); empty: healthy
+  bool lost = false;    ///< with `trouble`: it is gone, or must be reset, and not merely unreadable
 
   friend bool operator==(const GpuFacts&, const GpuFacts&) = default;
 };
@@ -47,7 +63,8 @@ struct GpuFacts {
 struct GpuSample {
   Millis begun_mono{0};
   std::vector<GpuFacts> gpus;
-  std::string driver;  ///< "NVML 550.54", for people
+  std::string driver;                   ///< "NVML 550.54", for people
+  std::optional<Bytes> host_available;  ///< memory that programs can still have
 
   friend bool operator==(const GpuSample&, const GpuSample&) = default;
 };

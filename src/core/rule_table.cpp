@@ -2,104 +2,25 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/rule_values.hpp"
+
 namespace berth {
 namespace {
-
-template <class T>
-Result<T> whole_number(std::string_view text, T max = std::numeric_limits<T>::max()) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || at != end || value > max) {
-    return fail(ErrorCode::invalid,
-                fmt::format("expected a whole number from 0 to {}, got '{}'", max, text));
-  }
-  return value;
-}
-
-template <auto Member>
-Status set_number(Rules& rules, std::string_view text) {
-  TRY_ASSIGN(rules.*Member, whole_number<std::remove_reference_t<decltype(rules.*Member)>>(text));
-  return {};
-}
-
-template <auto Member>
-std::string get_number(const Rules& rules) {
-  return fmt::format("{}", rules.*Member);
-}
-
-template <auto Member>
-Status set_size(Rules& rules, std::string_view text) {
-  TRY_ASSIGN(rules.*Member, parse_size(text));
-  return {};
-}
-
-template <auto Member>
-std::string get_size(const Rules& rules) {
-  return exact_size(rules.*Member);
-}
-
-Status set_min_free(Rules& rules, std::string_view text) {
-  if (text == "auto") {
-    rules.min_free_memory.reset();
-    return {};
-  }
-  TRY_ASSIGN(rules.min_free_memory, parse_size(text));
-  return {};
-}
-
-std::string get_min_free(const Rules& rules) {
-  return rules.min_free_memory ? exact_size(*rules.min_free_memory) : "auto";
-}
-
-Status set_max_utilization(Rules& rules, std::string_view text) {
-  if (text.ends_with('%')) {
-    text.remove_suffix(1);
-  }
-  TRY_ASSIGN(rules.max_utilization, whole_number<std::uint32_t>(text, 100));
-  return {};
-}
-
-Status set_keep_finished(Rules& rules, std::string_view text) {
-  TRY_ASSIGN(rules.keep_finished, parse_duration(text));
-  return {};
-}
-
-std::string get_keep_finished(const Rules& rules) {
-  return exact_duration(rules.keep_finished);
-}
-
-constexpr std::array kDefinitions = {
-    RuleDef{"max_concurrent", "N", "jobs that run at once, of the whole instance; 0: any number",
-            get_number<&Rules::max_concurrent>, set_number<&Rules::max_concurrent>},
-    RuleDef{"min_free_memory", "SIZE",
-            "memory that must be free on a card for a job that does not say what it needs; auto: "
-            "8000 MiB or 90 % of the card, the smaller",
-            get_min_free, set_min_free},
-    RuleDef{"max_utilization", "PERCENT", "a card that others keep busier than this is left alone",
-            get_number<&Rules::max_utilization>, set_max_utilization},
-    RuleDef{"memory_margin", "SIZE", "kept free on every card beyond what jobs ask for",
-            get_size<&Rules::memory_margin>, set_size<&Rules::memory_margin>},
-    RuleDef{"keep_finished", "TIME", "finished jobs are kept this long; 0: for ever",
-            get_keep_finished, set_keep_finished},
-    RuleDef{"keep_jobs", "N", "so many finished jobs are kept, the newest; 0: all",
-            get_number<&Rules::keep_jobs>, set_number<&Rules::keep_jobs>},
-    RuleDef{"log_limit", "SIZE",
-            "what one log that berth names may grow to, its head and tail kept; 0: no limit",
-            get_size<&Rules::log_limit>, set_size<&Rules::log_limit>},
-};
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= 1024 && std::ranges::none_of(name, [](char c) {
     return static_cast<unsigned char>(c) <= ' ' || c == '=' || c == ',' || c == '\x7f';
   });
 }
+
+/// Other ways to begin a name.
+constexpr std::array kSpellings = {
+    std::pair{std::string_view("retry."), std::string_view("retry_config.")}};
 
 /// How many letters have to be changed, added or left out.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -121,7 +42,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::unexpected<Error> no_such_rule(std::string_view key) {
   std::string_view nearest;
   std::size_t least = 4;  // further away it is no typing error
-  for (const RuleDef& rule : kDefinitions) {
+  for (const RuleDef& rule : rule_definitions()) {
     if (const std::size_t d = distance(key.substr(0, 100), rule.key); d < least) {
       least = d;
       nearest = rule.key;
@@ -135,8 +56,20 @@ std::unexpected<Error> no_such_rule(std::string_view key) {
 
 }  // namespace
 
-std::span<const RuleDef> rule_definitions() {
-  return kDefinitions;
+const RuleDef* find_rule(std::string_view key) {
+  const std::string name = canonical_rule(key);
+  const auto rules = rule_definitions();
+  const auto it = std::ranges::find(rules, std::string_view(name), &RuleDef::key);
+  return it == rules.end() ? nullptr : &*it;
+}
+
+std::string canonical_rule(std::string_view key) {
+  for (const auto& [spelling, prefix] : kSpellings) {
+    if (key.starts_with(spelling)) {
+      return fmt::format("{}{}", prefix, key.substr(spelling.size()));
+    }
+  }
+  return std::string(key);
 }
 
 std::optional<std::string> resource_of_rule(std::string_view key) {
@@ -162,7 +95,7 @@ std::string queue_rule(std::string_view queue) {
 }
 
 Result<std::uint32_t> parse_queue_limit(std::string_view key, std::string_view text) {
-  auto limit = whole_number<std::uint32_t>(text);
+  auto limit = rule_values::whole_number<std::uint32_t>(text);
   if (!limit) {
     return fail(ErrorCode::invalid, fmt::format("{}: {}", key, limit.error().message));
   }
@@ -177,7 +110,7 @@ Status set_rule(Rules& rules, std::string_view key, std::string_view text) {
     return {};
   };
   if (const auto resource = resource_of_rule(key)) {
-    const auto total = whole_number<std::uint64_t>(text);
+    const auto total = rule_values::whole_number<std::uint64_t>(text);
     if (!total) {
       return named(std::unexpected(total.error()));
     }
@@ -188,12 +121,30 @@ Status set_rule(Rules& rules, std::string_view key, std::string_view text) {
     const auto limit = parse_queue_limit(key, text);
     return limit ? Status{} : std::unexpected(limit.error());
   }
-  for (const RuleDef& rule : kDefinitions) {
-    if (rule.key == key) {
-      return named(rule.set(rules, text));
-    }
+  if (const RuleDef* rule = find_rule(key)) {
+    return named(rule->set(rules, text));
   }
   return no_such_rule(key);
+}
+
+Status check_override(std::string_view key, std::string_view text, RuleScope scope) {
+  const RuleDef* rule = find_rule(key);
+  const bool elsewhere =
+      rule == nullptr ? resource_of_rule(key) || queue_of_rule(key) : rule->scope < scope;
+  if (elsewhere) {
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("{}: can be set for the instance{} only", key,
+                    rule != nullptr && rule->scope == RuleScope::batch ? " or a batch" : ""));
+  }
+  Rules scratch;
+  return set_rule(scratch, key, text);
+}
+
+void overlay(Rules& rules, const Overrides& layer) {
+  for (const auto& [key, text] : layer) {
+    [[maybe_unused]] const Status checked_before = set_rule(rules, key, text);
+  }
 }
 
 std::string exact_size(Bytes bytes) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "api/paths.hpp"
 #include "base/log_tail.hpp"
 #include "daemon/attempt_env.hpp"
 #include "daemon/log.hpp"
@@ -26,9 +27,9 @@ constexpr std::size_t kManyEnds = 1'000;  ///< after so many a round comes early
 const std::vector<JobState> kEnded{JobState::succeeded, JobState::failed, JobState::killed,
                                    JobState::cancelled};
 
-std::uint32_t own_logs(const JobRow& row) {
-  // One more: an attempt that was revoked may have left one, and is not counted.
-  return row.log.empty() && row.last_attempt ? row.attempts + 1 : 0;
+std::uint32_t attempts_with_files(const JobRow& row) {
+  // One more: an attempt that was revoked may have left some, and is not counted.
+  return row.last_attempt ? row.attempts + 1 : 0;
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ void Keeper::read(Query query, Then then) {
 Result<Keeper::Part> Keeper::find(StoreReader& reader, const RemoveRequest& request, Millis now) {
   JobFilter filter;
   filter.limit = kPart;
-  filter.after = JobId{request.after};
+  filter.after = {JobId{request.after}};
   filter.queue = request.queue;
   filter.states = request.states;
   if (request.ids) {
@@ -96,14 +97,14 @@ Result<Keeper::Part> Keeper::find(StoreReader& reader, const RemoveRequest& requ
     filter.ids = {{JobId{1}, ids.back()}};
   }
   TRY_ASSIGN(const JobListing found, reader.list(filter));
-  part.next = found.next;
+  part.next = found.next ? std::optional(found.next->id) : std::nullopt;
   for (const JobRow& row : found.rows) {
-    part.candidates.push_back({row.id, row.state, own_logs(row)});
+    part.candidates.push_back({row.id, row.state, attempts_with_files(row), row.log.empty()});
   }
   return part;
 }
 
-void Keeper::remove(RemoveRequest request, std::function<void(Result<RemoveAnswer>)> done) {
+void Keeper::remove(const RemoveRequest& request, std::function<void(Result<RemoveAnswer>)> done) {
   read([request, now = wall_now()](StoreReader& reader) { return find(reader, request, now); },
        [this, dry = request.dry_run, done = std::move(done)](Result<Part> part) mutable {
          if (!part) {
@@ -133,6 +134,9 @@ void Keeper::remove(RemoveRequest request, std::function<void(Result<RemoveAnswe
 
 void Keeper::remove_slice(const std::shared_ptr<Removal>& removal) {
   if (removal->left.empty()) {
+    if (!removal->answer.removed.empty()) {
+      sweep_snapshots();
+    }
     removal->done(std::move(removal->answer));
     return;
   }
@@ -141,6 +145,7 @@ void Keeper::remove_slice(const std::shared_ptr<Removal>& removal) {
       removal->left.end() - static_cast<std::ptrdiff_t>(size), removal->left.end());
   removal->left.resize(removal->left.size() - size);
   event::Remove event;
+  event.ended = removal->ended;
   for (const Candidate& job : *slice) {
     event.jobs.push_back(job.id);
   }
@@ -176,17 +181,21 @@ void Keeper::remove_slice(const std::shared_ptr<Removal>& removal) {
 void Keeper::delete_logs(const std::vector<Candidate>& gone,
                          std::function<void(std::uint64_t)> done) {
   std::vector<std::string> files;
+  std::vector<std::string> reports;
   std::set<std::string> directories;
   for (const Candidate& job : gone) {
-    for (std::uint32_t number = 1; number <= job.logs; ++number) {
-      files.push_back(own_log_path(config_.logs, job.id, number));
+    for (std::uint32_t number = 1; number <= job.attempts; ++number) {
+      reports.push_back(report_path(config_.logs, job.id.value, number));
+      if (job.own_logs) {
+        files.push_back(own_log_path(config_.logs, job.id, number));
+      }
     }
-    if (job.logs == 0) {
+    if (job.attempts == 0) {
       continue;
     }
     // Its directory goes unless somebody may yet write there.
     const std::uint64_t first = job.id.value / 1000 * 1000;
-    std::string directory = std::filesystem::path(files.back()).parent_path();
+    std::string directory = std::filesystem::path(reports.back()).parent_path();
     if (engine_.state().last_job.value >= first + 1000 && !directories.contains(directory)) {
       bool needed = false;
       for (std::uint64_t id = first; id < first + 1000 && !needed; ++id) {
@@ -197,12 +206,12 @@ void Keeper::delete_logs(const std::vector<Candidate>& gone,
       }
     }
   }
-  if (files.empty()) {
+  if (reports.empty()) {
     done(0);
     return;
   }
-  files_.post([this, files = std::move(files), directories = std::move(directories),
-               done = std::move(done)]() mutable {
+  files_.post([this, files = std::move(files), reports = std::move(reports),
+               directories = std::move(directories), done = std::move(done)]() mutable {
     std::uint64_t deleted = 0;
     for (const std::string& file : files) {
       deleted += ::unlink(file.c_str()) == 0 ? 1 : 0;
@@ -210,6 +219,9 @@ void Keeper::delete_logs(const std::vector<Candidate>& gone,
       for (const std::string_view suffix : {kOldTailSuffix, kTailSuffix}) {
         ::unlink((file + std::string(suffix)).c_str());
       }
+    }
+    for (const std::string& report : reports) {
+      ::unlink(report.c_str());
     }
     for (const std::string& directory : directories) {
       ::rmdir(directory.c_str());  // stays unless it is empty
@@ -221,6 +233,7 @@ void Keeper::delete_logs(const std::vector<Candidate>& gone,
 // --- by age and number
 
 void Keeper::start() {
+  sweep_snapshots();
   schedule(std::min(config_.every, Millis(30'000)));
 }
 
@@ -276,7 +289,7 @@ void Keeper::remove_old(const std::shared_ptr<Round>& round) {
         std::vector<Candidate> old;
         const auto take = [&](const std::vector<JobRow>& rows) {
           for (const JobRow& row : rows) {
-            old.push_back({row.id, row.state, own_logs(row)});
+            old.push_back({row.id, row.state, attempts_with_files(row), row.log.empty()});
           }
         };
         if (cutoff > Millis(0)) {
@@ -303,6 +316,7 @@ void Keeper::remove_old(const std::shared_ptr<Round>& round) {
         }
         auto removal = std::make_shared<Removal>();
         removal->left = std::move(*old);
+        removal->ended = true;  // they may live again by now
         removal->done = [this, round](const Result<RemoveAnswer>& answer) {
           if (stopping_) {
             return;
@@ -419,7 +433,50 @@ void Keeper::end_round(const std::shared_ptr<Round>& round) {
     spdlog::info("event=retention removed={}", round->removed);
   }
   in_round_ = false;
+  sweep_snapshots();
   schedule(config_.every);
+}
+
+// --- snapshots
+
+void Keeper::sweep_snapshots() {
+  if (stopping_ || config_.snapshots.empty()) {
+    return;
+  }
+  files_.post([this] {
+    auto found = stored_snapshots(config_.snapshots);
+    if (!found.empty()) {
+      loop_.post([this, found = std::move(found)]() mutable {
+        if (!stopping_) {
+          judge_snapshots(std::move(found));
+        }
+      });
+    }
+  });
+}
+
+void Keeper::judge_snapshots(std::vector<StoredSnapshot> found) {
+  read(
+      [found = std::move(found)](StoreReader& reader) -> Result<std::vector<std::string>> {
+        std::vector<std::string> gone;
+        for (const StoredSnapshot& one : found) {
+          TRY_ASSIGN(const auto jobs, reader.has_jobs(one.owner, one.key));
+          if (jobs ? !*jobs : one.abandoned) {
+            gone.push_back(one.key);
+          }
+        }
+        return gone;
+      },
+      [this](Result<std::vector<std::string>> gone) {
+        if (!gone || gone->empty()) {
+          return;
+        }
+        files_.post([this, keys = std::move(*gone)] {
+          for (const std::string& key : keys) {
+            remove_snapshot(config_.snapshots, key);
+          }
+        });
+      });
 }
 
 // --- backups
@@ -458,6 +515,13 @@ Result<BackupView> Keeper::backup(const BackupRequest& request) {
     });
   });
   return backup_;
+}
+
+void Keeper::inspect(const std::string& backup, std::function<void(Status)> done) {
+  copier_.post([this, backup, file = config_.database, done = std::move(done)]() mutable {
+    Status fine = inspect_backup(backup, file);
+    loop_.post([fine = std::move(fine), done = std::move(done)] { done(fine); });
+  });
 }
 
 }  // namespace berth

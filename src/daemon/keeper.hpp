@@ -18,6 +18,7 @@
 #include "daemon/loop.hpp"
 #include "daemon/worker.hpp"
 #include "engine/engine.hpp"
+#include "snapshot/snapshot_store.hpp"
 #include "store/backup.hpp"
 #include "store/reader.hpp"
 #include "store/sqlite_store.hpp"
@@ -27,6 +28,7 @@ namespace berth {
 struct KeeperConfig {
   std::string logs;
   std::string database;
+  std::string snapshots;       ///< their directory; empty: none are looked after
   Millis every{180'000};       ///< between two looks for what has been kept long enough
   Millis key_age{86'400'000};  ///< a submission is repeated within this time, or not at all
 };
@@ -42,11 +44,13 @@ class Keeper {
          KeeperConfig config);
 
   /// Removes a part of what is asked for; the answer says where to go on.
-  void remove(RemoveRequest request, std::function<void(Result<RemoveAnswer>)> done);
+  void remove(const RemoveRequest& request, std::function<void(Result<RemoveAnswer>)> done);
 
   /// Begins a backup, unless one to another file is under way.
   [[nodiscard]] Result<BackupView> backup(const BackupRequest& request);
   [[nodiscard]] BackupView backup_view() const { return backup_; }
+  /// Looks whether the file may be restored, as far as that can be told from outside.
+  void inspect(const std::string& backup, std::function<void(Status)> done);
 
   /// From now on, retention.
   void start();
@@ -59,13 +63,15 @@ class Keeper {
   struct Candidate {
     JobId id;
     JobState state = JobState::queued;
-    std::uint32_t logs = 0;  ///< files named by berth
+    std::uint32_t attempts = 0;  ///< each with a report, perhaps
+    bool own_logs = false;       ///< and a log named by berth
   };
   struct Part {
     std::vector<Candidate> candidates;
     std::optional<JobId> next;
   };
   struct Removal {
+    bool ended = false;  ///< only what has ended
     std::vector<Candidate> left;
     RemoveAnswer answer;
     std::function<void(Result<RemoveAnswer>)> done;
@@ -98,6 +104,9 @@ class Keeper {
   void look_for_environments(const std::shared_ptr<Round>& round);
   void trim(Trim what, std::function<void()> then);
   void end_round(const std::shared_ptr<Round>& round);
+  /// Deletes the snapshots whose jobs are all gone, and those that never got any.
+  void sweep_snapshots();
+  void judge_snapshots(std::vector<StoredSnapshot> found);
   [[nodiscard]] Millis wall_now() const;
 
   Loop& loop_;

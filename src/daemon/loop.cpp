@@ -1,8 +1,7 @@
 #include "daemon/loop.hpp"
 
-#include <time.h>
-
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>

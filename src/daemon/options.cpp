@@ -34,6 +34,7 @@ DaemonOptions parse_options(int argc, char** argv) {
   app.add_flag("--foreground", foreground,
                "Stay in the foreground (always so; accepted for units)");
   app.add_flag("--probe", options.probe)->group("");
+  app.add_flag("--routes", options.routes)->group("");
   app.add_option("--restore", options.restore)->group("");
   try {
     app.parse(argc, argv);

@@ -15,6 +15,7 @@ struct DaemonOptions {
   std::string log_level = "info";
   unsigned max_concurrent = 0;
   bool probe = false;   ///< be the probe process instead
+  bool routes = false;  ///< print the table of routes, and end
   std::string restore;  ///< put this backup in the place of the store, and end
 };
 

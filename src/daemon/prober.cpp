@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "daemon/spawn.hpp"
+#include "gpu/host_facts.hpp"
 #include "gpu/probe_wire.hpp"
 
 namespace berth {
@@ -19,6 +20,7 @@ namespace berth {
 namespace {
 constexpr Millis kRestMin{1'000};
 constexpr Millis kRestMax{30'000};
+constexpr Millis kPeriodMin{100};  ///< a look costs something, too
 constexpr std::size_t kLineMax = 16 * 1024 * 1024;
 }  // namespace
 
@@ -114,7 +116,8 @@ void Prober::answer(const std::string& line) {
   auto reply = decode_probe_reply(line);
   if (!reply && reply.error().code == ErrorCode::not_found) {
     // No driver at all is not trouble: the machine has no GPUs.
-    reply = ProbeReply{GpuSample{read_clock().mono, {}, "no NVIDIA driver"}, {}};
+    reply =
+        ProbeReply{GpuSample{read_clock().mono, {}, "no NVIDIA driver", read_host_available()}, {}};
   }
   if (!reply) {
     fail(reply.error().message);
@@ -174,7 +177,7 @@ void Prober::fail(const std::string& why) {
   resting_ = true;
   // Later: this may be the consequence of an effect, whose outcome must not overtake it.
   loop_.post([this, why] {
-    hooks_.emit(event::ProbeFailed{why});
+    hooks_.emit(event::ProbeFailed{why, read_host_available()});
     tell_waiters();
     tell_waiters();
   });
@@ -212,7 +215,9 @@ void Prober::abandon() {
 }
 
 void Prober::look_again_later() {
-  timer_ = loop_.after(config_.period, [this] {
+  const Millis period =
+      std::clamp(hooks_.within().value_or(config_.period), kPeriodMin, config_.period);
+  timer_ = loop_.after(period, [this] {
     if (hooks_.wanted()) {
       request();
     } else {

@@ -27,14 +27,15 @@ struct ProberConfig {
   std::vector<std::string> arguments;  ///< of the probe process, argv[0] first
   std::vector<std::string> environment;
   Millis patience{10'000};  ///< how long an answer may take
-  Millis period{2'000};     ///< between looks while somebody wants to know
+  Millis period{2'000};     ///< between looks while somebody wants to know, at most
 };
 
 class Prober {
  public:
   struct Hooks {
     std::function<void(Event)> emit;
-    std::function<bool()> wanted;  ///< whether to go on looking periodically
+    std::function<bool()> wanted;                   ///< whether to go on looking periodically
+    std::function<std::optional<Millis>()> within;  ///< how old a look may become; none: any age
     std::function<AttemptId(std::uint32_t)> attempt_of_shim;  ///< by pid; none if it is not one
   };
 

@@ -66,7 +66,7 @@ Status put_records_aside(const InstancePaths& paths, const std::string& kept) {
   return {};
 }
 
-Result<Restored> restore(const DaemonOptions& options) {
+Result<Restored> restore(const DaemonOptions& options, const std::string& backup) {
   TRY_ASSIGN(const InstancePaths paths,
              options.dir.empty() ? find_instance() : instance_in(options.dir));
   TRY(prepare_instance(paths));
@@ -90,38 +90,58 @@ Result<Restored> restore(const DaemonOptions& options) {
       issued.job = std::max(issued.job, JobId{job});
     }
   }
-  TRY_ASSIGN(Restored restored,
-             restore_store(options.restore, paths.database, issued, read_clock().wall));
+  TRY_ASSIGN(Restored restored, restore_store(backup, paths.database, issued, read_clock().wall));
   if (!restored.same_instance) {
     TRY(put_records_aside(paths, restored.kept));
   }
   return restored;
 }
 
+/// What was done, in lines.
+std::string tell(const Restored& restored, const std::string& backup) {
+  std::string text = fmt::format("restored {} jobs from {}", restored.jobs, backup);
+  if (restored.waiting > 0) {
+    text += fmt::format("; {} of them wait and will start", restored.waiting);
+  }
+  if (restored.running > 0) {
+    text +=
+        fmt::format("; {} ran when the backup was made and are taken for lost", restored.running);
+  }
+  text += '\n';
+  if (!restored.kept.empty()) {
+    text += fmt::format("the database that was there is kept as {}\n", restored.kept);
+  }
+  if (!restored.unreadable.empty()) {
+    text += fmt::format(
+        "it could not be read ({}), so ids of jobs that left no log may be given again\n",
+        restored.unreadable);
+  }
+  return text;
+}
+
 }  // namespace
 
 int restore_main(const DaemonOptions& options) {
-  const auto restored = restore(options);
+  const auto restored = restore(options, options.restore);
   if (!restored) {
     fmt::print(stderr, "berth: {}\n", restored.error().message);
     return 1;
   }
-  fmt::print("restored {} jobs from {}", restored->jobs, options.restore);
-  if (restored->waiting > 0) {
-    fmt::print("; {} of them wait and will start", restored->waiting);
-  }
-  if (restored->running > 0) {
-    fmt::print("; {} ran when the backup was made and are taken for lost", restored->running);
-  }
-  fmt::print("\n");
-  if (!restored->kept.empty()) {
-    fmt::print("the database that was there is kept as {}\n", restored->kept);
-  }
-  if (!restored->unreadable.empty()) {
-    fmt::print("it could not be read ({}), so ids of jobs that left no log may be given again\n",
-               restored->unreadable);
-  }
+  fmt::print("{}", tell(*restored, options.restore));
   return 0;
+}
+
+RestoreView restore_as_asked(const DaemonOptions& options, const RestoreRequest& request) {
+  RestoreView view;
+  view.path = request.path;
+  view.key = request.key;
+  if (const auto restored = restore(options, request.path)) {
+    view.message = tell(*restored, request.path);
+  } else {
+    view.error = restored.error().message;
+    view.code = to_string(restored.error().code);
+  }
+  return view;
 }
 
 }  // namespace berth

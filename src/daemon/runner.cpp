@@ -1,5 +1,7 @@
 #include "daemon/runner.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -7,7 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "api/paths.hpp"
 #include "base/failpoint.hpp"
+#include "proc/procfs.hpp"
+#include "proc/record_line.hpp"
 
 namespace berth {
 
@@ -26,6 +31,8 @@ Runner::Runner(Loop& loop, Launcher& launcher, InstanceFacts facts, std::string 
       daemon_lock_(std::move(daemon_lock)),
       cgroup_parent_(std::move(cgroup_parent)),
       hooks_(std::move(hooks)),
+      evidence_(loop),
+      ports_(usable_ports(read_small_file("/proc/sys/net/ipv4/ip_local_port_range")), facts_.id),
       spawner_("spawner"),
       finder_("finder") {}
 
@@ -39,7 +46,10 @@ void Runner::run(const Effect& effect) {
   } else if (const auto* resume = std::get_if<effect::Resume>(&effect)) {
     order(resume->attempt, control::Resume{});
   } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
+    ports_.release(forget->attempt);
     spawner_.post([this, attempt = forget->attempt] { launcher_.forget(attempt); });
+  } else if (const auto* wake = std::get_if<effect::Wake>(&effect)) {
+    hooks_.wake(wake->at);
   } else if (std::holds_alternative<effect::Continue>(effect)) {
     loop_.post([this] { hooks_.emit(event::Continue{}); });
   } else {
@@ -47,22 +57,33 @@ void Runner::run(const Effect& effect) {
   }
 }
 
-LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload, Bytes log_limit) const {
+Result<LaunchSpec> Runner::launch_spec(const effect::Start& start, Payload payload,
+                                       Bytes log_limit) {
   LaunchSpec spec;
   spec.attempt = start.attempt;
   spec.job = start.job;
-  spec.environment = attempt_environment(payload, start, facts_);
+  LaunchFacts words = launch_facts(start, facts_.id);
+  words.work_dir = payload.work_dir.empty() ? payload.cwd : payload.work_dir;
+  spec.log_named_by_user = !payload.log.empty();
+  spec.log = spec.log_named_by_user ? fill_log_path(payload.log, words)
+                                    : own_log_path(facts_.logs, start.job, start.number);
+  words.log_path = spec.log;
+  if (mentions_placeholder(payload, "port")) {
+    TRY_ASSIGN(words.port, ports_.take(start.attempt));
+  }
+  fill_placeholders(payload, words);
+  spec.environment = attempt_environment(
+      payload, start, facts_, words.port,
+      start.batch && hooks_.state_file ? hooks_.state_file(start.batch) : std::string());
   spec.commands = std::move(payload.commands);
   spec.cwd = std::move(payload.cwd);
-  spec.log_named_by_user = !payload.log.empty();
-  spec.log = spec.log_named_by_user ? std::move(payload.log)
-                                    : own_log_path(facts_.logs, start.job, start.number);
   spec.log_limit = spec.log_named_by_user ? 0 : log_limit;
   spec.umask = payload.umask;
   spec.nice = payload.nice;
   spec.time_limit = payload.time_limit;
   spec.grace = payload.grace;
   spec.linger = payload.linger;
+  spec.warning = payload.warning;
   spec.cgroup_parent = cgroup_parent_;
   spec.daemon_lock = daemon_lock_;
   return spec;
@@ -70,14 +91,43 @@ LaunchSpec Runner::launch_spec(const effect::Start& start, Payload payload, Byte
 
 void Runner::start(const effect::Start& start) {
   running_.try_emplace(start.attempt);
-  spawner_.post([this, start, log_limit = hooks_.log_limit()] {
+  if (start.gpus.empty() || !hooks_.admit) {
+    spawn(start);
+    return;
+  }
+  hooks_.admit(start, [this, start](const std::optional<std::string>& why_not) {
+    if (why_not) {
+      give_up(start.attempt, *why_not);
+    } else {
+      spawn(start);
+    }
+  });
+}
+
+void Runner::give_up(AttemptId attempt, const std::string& why) {
+  hooks_.log("given_up", attempt, why);
+  running_.erase(attempt);
+  spawner_.post([this, attempt] { launcher_.discard(attempt); });
+  hooks_.emit(event::AttemptRevoked{attempt, why});
+}
+
+void Runner::spawn(const effect::Start& start) {
+  std::vector<std::string> near;
+  if (start.cpu_affinity) {
+    near = hooks_.bus_ids(start.gpus);
+  }
+  spawner_.post([this, start, near = std::move(near), log_limit = hooks_.log_limit()] {
     auto shim = [&]() -> Result<Shim> {
       TRY_ASSIGN(Payload payload, hooks_.payload(start.job));
-      const LaunchSpec spec = launch_spec(start, std::move(payload), log_limit);
-      if (!spec.log_named_by_user) {
-        std::error_code ignored;  // the supervisor says what is wrong with the log
-        std::filesystem::create_directories(std::filesystem::path(spec.log).parent_path(), ignored);
+      TRY_ASSIGN(LaunchSpec spec, launch_spec(start, std::move(payload), log_limit));
+      if (!near.empty()) {
+        spec.cpus = affinity_.near(near);
       }
+      // For its report, and for its log if berth names it.
+      const std::filesystem::path report = report_path(facts_.logs, start.job.value, start.number);
+      std::error_code ignored;  // the supervisor says what is wrong with the log
+      std::filesystem::create_directories(report.parent_path(), ignored);
+      std::filesystem::remove(report, ignored);  // of an attempt of that number that never began
       failpoint("before_spawn");
       auto spawned = launcher_.spawn(spec);
       failpoint("after_spawn");
@@ -150,7 +200,11 @@ void Runner::kill(const effect::Kill& kill) {
     it->second.kill = kill;
     return;
   }
-  if (auto sent = launcher_.control(*it->second.shim, control::Kill{kill.grace}); !sent) {
+  // A supervisor of an earlier version knows no warning.
+  const auto start = kill.warn ? launcher_.read(kill.attempt).start : std::nullopt;
+  const bool warn = start && start->version >= kRecordVersionWithWarning;
+  const Control order = warn ? Control(control::Warn{kill.grace}) : control::Kill{kill.grace};
+  if (auto sent = launcher_.control(*it->second.shim, order); !sent) {
     hooks_.log("kill_failed", kill.attempt, sent.error().message);
   }
 }
@@ -202,11 +256,44 @@ void Runner::settle(AttemptId attempt, Recovery found, const std::function<Recov
   running_.erase(attempt);
   unborn_pause_ = Millis(0);
   if (auto* ended = std::get_if<recovery::Ended>(&found)) {
-    hooks_.emit(event::AttemptExited{attempt, std::move(ended->verdict)});
+    exited(attempt, std::move(ended->verdict));
   } else if (auto* lost = std::get_if<recovery::Lost>(&found)) {
     hooks_.log("lost", attempt, lost->verdict.message);
     hooks_.emit(event::AttemptExited{attempt, std::move(lost->verdict)});
   }
+}
+
+void Runner::exited(AttemptId attempt, Verdict verdict) {
+  const bool by_itself =
+      !verdict.killed && (!verdict.failure || *verdict.failure == FailureClass::exit);
+  if (!by_itself) {
+    hooks_.emit(event::AttemptExited{attempt, std::move(verdict)});
+    return;
+  }
+  hooks_.papers(attempt, [this, attempt, verdict = std::move(verdict)](EvidencePlaces papers) {
+    look_at_papers(attempt, verdict, std::move(papers));
+  });
+}
+
+void Runner::look_at_papers(AttemptId attempt, Verdict verdict, EvidencePlaces papers) {
+  if (::access(papers.report.c_str(), F_OK) != 0) {
+    papers.report.clear();  // in our own directory, so asking does not hang
+  }
+  papers.failed = verdict.failure.has_value();
+  if (papers.failed || !papers.report.empty() || !papers.state_file.empty()) {
+    if (const auto record = launcher_.read(attempt).exit) {
+      papers.log = {record->log, record->log_from};
+    }
+  }
+  if (papers.log.path.empty() && papers.report.empty() && papers.state_file.empty()) {
+    hooks_.emit(event::AttemptExited{attempt, std::move(verdict)});
+    return;
+  }
+  evidence_.read(std::move(papers),
+                 [this, attempt, verdict = std::move(verdict)](FoundEvidence found) mutable {
+                   hooks_.emit(event::AttemptExited{attempt, heed(std::move(verdict), found.report),
+                                                    std::move(found.log_end)});
+                 });
 }
 
 void Runner::revoked(AttemptId attempt) {

@@ -1,11 +1,11 @@
-// Pausing, moving, starting out of turn and changing jobs and rules.
+// Pausing, moving, starting out of turn and changing jobs.
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/rule_table.hpp"
+#include "daemon/answers.hpp"
 #include "daemon/service.hpp"
 
 namespace berth {
@@ -17,12 +17,6 @@ constexpr std::size_t kJobsAtOnce = 200;
 constexpr std::size_t kLookupsAtOnce = 10'000;
 /// Text of a longer answer is made away from the loop.
 constexpr std::size_t kEncodeHere = 2'000;
-
-HttpResponse ok(std::string body) {
-  HttpResponse response;
-  response.body = std::move(body);
-  return response;
-}
 
 /// The ids of a selection, one after the other, from either end.
 class IdWalk {
@@ -68,6 +62,7 @@ struct Service::ControlRun {
   IdWalk ids;
   bool all = false;
   bool backwards = false;
+  bool ended = false;  ///< it is about jobs that have ended
   /// The event for some of the jobs, with the number of ids still to come.
   std::function<Event(std::vector<JobId>, std::uint64_t)> make;
   Respond respond;
@@ -83,7 +78,7 @@ void Service::control(const std::shared_ptr<ControlRun>& run) {
   std::size_t lookups = 0;
   while (run->ids.left() > 0 && part.size() < kJobsAtOnce && lookups++ < kLookupsAtOnce) {
     const JobId id{run->ids.next()};
-    if (state.jobs.contains(id)) {
+    if (run->ended ? id <= state.last_job : state.jobs.contains(id)) {
       part.push_back(id);
     } else if (!run->all) {
       // Ids are issued one after the other: what is not alive has ended, or is still to come.
@@ -109,7 +104,11 @@ void Service::control(const std::shared_ptr<ControlRun>& run) {
                        run->error = run->error.value_or(answer.error());
                        run->sent_all = true;
                      } else {
-                       run->answer.add(std::get<Controlled>(*answer));
+                       const auto& done = std::get<Controlled>(*answer);
+                       run->answer.add(done);
+                       for (const JobId id : done.absent) {
+                         run->answer.unknown.push_back(id.value);
+                       }
                      }
                      control_done(run);
                    });
@@ -146,7 +145,7 @@ void Service::control_done(const std::shared_ptr<ControlRun>& run) {
     tidy(*ids);  // parts may have been done from the end
   }
   for (const auto* ids : {&answer.paused, &answer.held, &answer.resumed, &answer.released,
-                          &answer.expedited, &answer.changed}) {
+                          &answer.expedited, &answer.changed, &answer.revived}) {
     size += ids->size();
   }
   for (auto& refused : answer.refused) {
@@ -160,15 +159,23 @@ void Service::control_done(const std::shared_ptr<ControlRun>& run) {
              [respond](std::string body) { respond(ok(std::move(body))); });
 }
 
-void Service::pause_queue(const std::string& queue, bool paused, Respond respond) {
-  engine_.handle(event::PauseQueue{queue, paused},
-                 [queue, respond = std::move(respond)](const Result<Answer>& answer) {
+void Service::pause_other(const ControlRequest& asked, bool paused, Respond respond) {
+  Event event = event::PauseInstance{paused};
+  if (!asked.queue.empty()) {
+    event = event::PauseQueue{asked.queue, paused};
+  } else if (!asked.gpu.empty()) {
+    event = event::DrainGpu{asked.gpu, paused, asked.why};
+  }
+  engine_.handle(std::move(event),
+                 [asked, respond = std::move(respond)](const Result<Answer>& answer) {
                    if (!answer) {
                      respond(error_response(answer.error()));
                      return;
                    }
                    ControlAnswer result;
-                   result.queue = queue;
+                   result.queue = asked.queue;
+                   result.instance = asked.instance;
+                   result.gpu = asked.gpu;
                    respond(ok(encode(result)));
                  });
 }
@@ -179,8 +186,14 @@ void Service::pause(const HttpRequest& request, bool paused, Respond respond) {
     respond(error_response(asked.error()));
     return;
   }
-  if (!asked->queue.empty()) {
-    pause_queue(asked->queue, paused, std::move(respond));
+  if (!asked->gpu.empty() && engine_.state().gpus.empty()) {
+    hooks_.after_fresh_look([this, asked = *asked, paused, respond = std::move(respond)]() mutable {
+      pause_other(asked, paused, std::move(respond));
+    });
+    return;
+  }
+  if (!asked->queue.empty() || !asked->gpu.empty() || asked->instance) {
+    pause_other(*asked, paused, std::move(respond));
     return;
   }
   const auto make = [paused](std::vector<JobId> jobs, std::uint64_t) -> Event {
@@ -193,6 +206,7 @@ void Service::pause(const HttpRequest& request, bool paused, Respond respond) {
       ControlRun{IdWalk(asked->jobs, engine_.state().last_job.value, false),
                  asked->jobs.all,
                  false,
+                 false,
                  make,
                  std::move(respond),
                  {},
@@ -203,14 +217,15 @@ void Service::pause(const HttpRequest& request, bool paused, Respond respond) {
 
 void Service::start(const HttpRequest& request, Respond respond) {
   const auto asked = decode_control_request(request.body);
-  if (!asked || !asked->queue.empty()) {
-    respond(error_response(asked ? Error{ErrorCode::invalid, "queue: name the jobs to start"}
+  if (!asked || !asked->queue.empty() || !asked->gpu.empty() || asked->instance) {
+    respond(error_response(asked ? Error{ErrorCode::invalid, "ids: name the jobs to start"}
                                  : asked.error()));
     return;
   }
   control(std::make_shared<ControlRun>(ControlRun{
       IdWalk(asked->jobs, engine_.state().last_job.value, false),
       asked->jobs.all,
+      false,
       false,
       [](std::vector<JobId> jobs, std::uint64_t) { return event::Expedite{std::move(jobs)}; },
       std::move(respond),
@@ -234,6 +249,7 @@ void Service::move(const HttpRequest& request, Respond respond) {
       ControlRun{ids,
                  all,
                  backwards,
+                 false,
                  [asked = std::move(*asked)](std::vector<JobId> jobs, std::uint64_t following) {
                    event::Move move;
                    move.jobs = std::move(jobs);
@@ -262,6 +278,7 @@ void Service::set_jobs(const HttpRequest& request, Respond respond) {
       ControlRun{ids,
                  asked->jobs.all,
                  false,
+                 false,
                  [patch = asked->patch](std::vector<JobId> jobs, std::uint64_t) {
                    return event::SetJobs{std::move(jobs), patch};
                  },
@@ -272,87 +289,63 @@ void Service::set_jobs(const HttpRequest& request, Respond respond) {
                  {}}));
 }
 
-RulesView Service::rules_view() const {
-  const State& state = engine_.state();
-  // What the file says, as the daemon would say it.
-  Rules saved;
-  std::map<std::string, std::uint32_t> saved_limits;
-  std::map<std::string, bool> in_file;
-  for (const auto& [key, value] : config_.settings.values) {
-    in_file[key] = set_rule(saved, key, value).has_value();
-    if (const auto queue = queue_of_rule(key)) {
-      saved_limits[*queue] = parse_queue_limit(key, value).value_or(0);
-    }
-  }
-  const Rules usual;
-  RulesView view;
-  for (const RuleDef& rule : rule_definitions()) {
-    const std::string value = rule.get(state.rules);
-    const bool is_saved = in_file[std::string(rule.key)];
-    view.rules.push_back({std::string(rule.key), value, rule.get(usual),
-                          is_saved && value == rule.get(saved)    ? "berth.yaml"
-                          : !is_saved && value == rule.get(usual) ? "default"
-                                                                  : "this run",
-                          std::string(rule.type), std::string(rule.help)});
-  }
-  for (const auto& [name, total] : state.rules.resources) {
-    const auto in = saved.resources.find(name);
-    view.rules.push_back(
-        {std::string(kResourcePrefix) + name, fmt::format("{}", total), "",
-         in != saved.resources.end() && in->second == total ? "berth.yaml" : "the store", "N",
-         std::string(kResourceHelp)});
-  }
-  for (const auto& [id, queue] : state.queues) {
-    const auto in = saved_limits.find(queue.name);
-    view.rules.push_back({queue_rule(queue.name), fmt::format("{}", queue.limit), "0",
-                          in != saved_limits.end() && in->second == queue.limit ? "berth.yaml"
-                          : queue.limit == 0                                    ? "default"
-                                                                                : "the store",
-                          "N", std::string(kQueueLimitHelp)});
-  }
-  view.problems = config_.settings.problems;
-  return view;
+void Service::retry_ids(const RetryRequest& asked, IdSet ids, Respond respond) {
+  Selection jobs;
+  jobs.ids = std::move(ids);
+  control(std::make_shared<ControlRun>(
+      ControlRun{IdWalk(jobs, engine_.state().last_job.value, false),
+                 false,
+                 false,
+                 true,
+                 [succeeded = asked.succeeded](std::vector<JobId> part, std::uint64_t) -> Event {
+                   event::Revive revive;
+                   revive.jobs = std::move(part);
+                   revive.succeeded = succeeded;
+                   return revive;
+                 },
+                 std::move(respond),
+                 {},
+                 0,
+                 false,
+                 {}}));
 }
 
-void Service::rules(Respond respond) {
-  engine_.read(
-      [this](const State&) { return rules_view(); },
-      [respond = std::move(respond)](const RulesView& view) { respond(ok(encode(view))); });
-}
-
-void Service::set_rules(const HttpRequest& request, Respond respond) {
-  auto asked = decode_set_rules_request(request.body);
+void Service::retry(const HttpRequest& request, Respond respond) {
+  auto asked = decode_retry_request(request.body);
   if (!asked) {
     respond(error_response(asked.error()));
     return;
   }
-  event::SetRules event{asked->values};
-  engine_.handle(std::move(event), [this, asked = std::move(*asked), respond = std::move(respond)](
-                                       const Result<Answer>& answer) mutable {
-    if (!answer) {
-      respond(error_response(answer.error()));
-      return;
-    }
-    if (!asked.save) {
-      rules(std::move(respond));
-      return;
-    }
-    read_store(
-        [path = config_.settings_file, values = std::move(asked.values)](StoreReader&) {
-          const Status saved = save_settings(path, values);
-          return std::pair{saved, saved ? read_settings(path) : Settings()};
-        },
-        [this, respond = std::move(respond)](std::pair<Status, Settings> result) mutable {
-          if (!result.first) {
-            Error error = result.first.error();
-            error.message = "set for this run, but not saved: " + error.message;
-            respond(error_response(error));
-            return;
-          }
-          config_.settings = std::move(result.second);
-          rules(std::move(respond));
-        });
-  });
+  if (!asked->ids.empty() && asked->batch == 0) {
+    retry_ids(*asked, asked->ids, std::move(respond));
+    return;
+  }
+  // Which they are only the store knows. What is ending now is not among them.
+  read_store(
+      [asked = *asked](StoreReader& reader) -> Result<IdSet> {
+        JobFilter filter;
+        filter.batch = BatchId{asked.batch};
+        filter.limit = kSelectedMax;
+        if (asked.ids.empty()) {
+          filter.states = {JobState::failed};
+        }
+        for (const auto& [first, last] : asked.ids.ranges()) {
+          filter.ids.emplace_back(JobId{first}, JobId{last});
+        }
+        TRY_ASSIGN(const auto found, reader.job_ids(filter));
+        IdSet ids;
+        for (const JobId id : found) {
+          ids.add(id.value, id.value);
+        }
+        return ids;
+      },
+      [this, asked = *asked, respond = std::move(respond)](Result<IdSet> ids) mutable {
+        if (!ids) {
+          respond(error_response(ids.error()));
+          return;
+        }
+        retry_ids(asked, std::move(*ids), std::move(respond));
+      });
 }
 
 }  // namespace berth

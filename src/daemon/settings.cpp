@@ -1,24 +1,21 @@
 #include "daemon/settings.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <system_error>
 
 #include <fmt/format.h>
 
-#include "base/fd.hpp"
+#include "base/whole_file.hpp"
+#include "compete/places.hpp"
 #include "core/rule_table.hpp"
 #include "jobspec/yaml_tree.hpp"
 
 namespace berth {
 namespace {
 
+constexpr std::string_view kCommandDir = "command_dir";
 constexpr std::size_t kFileMax = 1024 * 1024;
 
 struct Entry {
@@ -56,32 +53,6 @@ std::vector<Entry> entries_of(std::string_view text, std::vector<std::string>& p
     problems.push_back(fmt::format("berth.yaml:{}: expected `key: value` lines", root->at.line));
   }
   return entries;
-}
-
-/// Missing: empty.
-Result<std::string> read_file(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) {
-    if (errno == ENOENT) {
-      return std::string();
-    }
-    return fail_errno(fmt::format("cannot read {}", path), errno);
-  }
-  std::string text;
-  char buffer[4096];
-  while (true) {
-    const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
-    if (got < 0 && errno != EINTR) {
-      return fail_errno(fmt::format("cannot read {}", path), errno);
-    }
-    if (got == 0) {
-      return text;
-    }
-    text.append(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (text.size() > kFileMax) {
-      return fail(ErrorCode::invalid, fmt::format("{} is larger than 1 MiB", path));
-    }
-  }
 }
 
 /// Quoted where YAML would take it for something else.
@@ -136,35 +107,49 @@ Status replace_value(std::string& line, const Entry& entry, const std::string& v
   return {};
 }
 
-Status write_whole(const std::string& path, const std::string& text) {
-  const std::string draft = path + ".new";
-  const Fd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) {
-    return fail_errno(fmt::format("cannot write {}", draft), errno);
+std::string canonical_key(const Entry& entry) {
+  return canonical_rule(entry.key);
+}
+
+/// The text without a key, and without maps that held nothing else.
+Result<std::string> without(std::string text, const std::string& key) {
+  std::vector<std::string> problems;
+  const std::vector<Entry> entries = entries_of(text, problems);
+  if (!problems.empty()) {
+    return fail(ErrorCode::conflict, problems.front() + "; repair it first");
   }
-  struct stat old{};
-  if (::stat(path.c_str(), &old) == 0) {
-    ::fchmod(fd.get(), old.st_mode & 0777U);
+  const auto known = std::ranges::find(entries, key, canonical_key);
+  if (known == entries.end()) {
+    return text;
   }
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t wrote = ::write(fd.get(), text.data() + done, text.size() - done);
-    if (wrote < 0 && errno != EINTR) {
-      const int error = errno;
-      ::unlink(draft.c_str());
-      return fail_errno(fmt::format("cannot write {}", draft), error);
+  std::vector<std::string> lines = lines_of(text);
+  const auto line = lines.begin() + static_cast<std::ptrdiff_t>(known->key_at.line) - 1;
+  if ((known->scalar && known->value_at.line != known->key_at.line) ||
+      line->find('{') < known->key_at.column) {
+    return fail(ErrorCode::conflict,
+                fmt::format("berth.yaml:{}: '{}' does not stand on a line of its own; take it out "
+                            "by hand",
+                            known->key_at.line, key));
+  }
+  lines.erase(line);
+  std::string result;
+  for (const std::string& kept : lines) {
+    result += kept + "\n";
+  }
+  // A map that has lost its last entry holds nothing, and is none any more.
+  for (const Entry& entry : entries_of(result, problems)) {
+    if (!entry.scalar && key.starts_with(entry.key + ".")) {
+      return without(std::move(result), canonical_key(entry));
     }
-    done += static_cast<std::size_t>(std::max<ssize_t>(wrote, 0));
   }
-  if (::fsync(fd.get()) != 0 || std::rename(draft.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(draft.c_str());
-    return fail_errno(fmt::format("cannot replace {}", path), error);
+  return result;
+}
+
+Status set_command_dir(Settings& settings, const std::string& value) {
+  if (const Status usable = compete::check_command_dir(value); !usable) {
+    return fail(usable.error().code, fmt::format("{}: {}", kCommandDir, usable.error().message));
   }
-  const Fd directory(::open(std::filesystem::path(path).parent_path().c_str(),
-                            O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory) {
-    ::fsync(directory.get());
-  }
+  settings.command_dir = value;
   return {};
 }
 
@@ -174,31 +159,43 @@ Settings parse_settings(std::string_view text) {
   Settings settings;
   Rules scratch;
   for (const Entry& entry : entries_of(text, settings.problems)) {
+    const bool listen = is_listen_key(entry.key);
+    const bool command_dir = entry.key == kCommandDir;
     const Status good =
-        entry.scalar ? set_rule(scratch, entry.key, entry.value)
-                     : fail(ErrorCode::invalid, fmt::format("{}: expected one value", entry.key));
-    if (good) {
-      settings.values.emplace_back(entry.key, entry.value);
-    } else {
+        !entry.scalar ? fail(ErrorCode::invalid, fmt::format("{}: expected one value", entry.key))
+        : listen      ? set_listen(settings.listen, entry.key, entry.value)
+        : command_dir ? set_command_dir(settings, entry.value)
+                      : set_rule(scratch, entry.key, entry.value);
+    if (!good) {
       settings.problems.push_back(
           fmt::format("berth.yaml:{}: {}; ignored", entry.key_at.line, good.error().message));
+    } else if (!listen && !command_dir) {
+      settings.values.emplace_back(entry.key, entry.value);
     }
+  }
+  if (const Status usable = check_listen(settings.listen); !usable) {
+    settings.problems.push_back(fmt::format("berth.yaml: {}; ignored", usable.error().message));
+    settings.listen = {};
+    settings.listen.problem = usable.error().message;
   }
   return settings;
 }
 
 Settings read_settings(const std::string& path) {
-  auto text = read_file(path);
+  auto text = read_whole(path, kFileMax);
   if (!text) {
     Settings settings;
     settings.problems.push_back(text.error().message);
     return settings;
   }
-  return parse_settings(*text);
+  return parse_settings(text->value_or(""));
 }
 
-Result<std::string> edit_settings(std::string text,
-                                  const std::vector<std::pair<std::string, std::string>>& values) {
+Result<std::string> edit_settings(std::string text, const Settings::Values& values,
+                                  const std::vector<std::string>& unset) {
+  for (const std::string& key : unset) {
+    TRY_ASSIGN(text, without(std::move(text), canonical_rule(key)));
+  }
   for (const auto& [key, value] : values) {
     std::vector<std::string> problems;
     const std::vector<Entry> entries = entries_of(text, problems);
@@ -206,7 +203,7 @@ Result<std::string> edit_settings(std::string text,
       return fail(ErrorCode::conflict, problems.front() + "; repair it first");
     }
     std::vector<std::string> lines = lines_of(text);
-    const auto known = std::ranges::find(entries, key, &Entry::key);
+    const auto known = std::ranges::find(entries, canonical_rule(key), canonical_key);
     if (known == entries.end()) {
       lines.push_back(fmt::format("{}: {}", key, scalar(value)));
     } else if (!known->scalar) {
@@ -224,7 +221,11 @@ Result<std::string> edit_settings(std::string text,
   // What was written must be what will be read.
   const Settings again = parse_settings(text);
   for (const auto& wanted : values) {
-    if (std::ranges::find(again.values, wanted) == again.values.end() &&
+    if (std::ranges::none_of(again.values,
+                             [&](const auto& value) {
+                               return canonical_rule(value.first) == canonical_rule(wanted.first) &&
+                                      value.second == wanted.second;
+                             }) &&
         std::ranges::count(values, wanted.first, &std::pair<std::string, std::string>::first) ==
             1) {
       return fail(
@@ -235,11 +236,15 @@ Result<std::string> edit_settings(std::string text,
   return text;
 }
 
-Status save_settings(const std::string& path,
-                     const std::vector<std::pair<std::string, std::string>>& values) {
-  TRY_ASSIGN(std::string text, read_file(path));
-  TRY_ASSIGN(const std::string edited, edit_settings(std::move(text), values));
-  return write_whole(path, edited);
+Status save_settings(const std::string& path, const Settings::Values& values,
+                     const std::vector<std::string>& unset) {
+  // Where it is a link, into a collection of settings perhaps, what it leads to is changed.
+  std::error_code broken;
+  const std::filesystem::path file = std::filesystem::weakly_canonical(path, broken);
+  const std::string& target = broken ? path : file.native();
+  TRY_ASSIGN(std::optional<std::string> text, read_whole(target, kFileMax));
+  TRY_ASSIGN(const std::string edited, edit_settings(std::move(text).value_or(""), values, unset));
+  return replace_whole(target, edited, 0600);
 }
 
 }  // namespace berth

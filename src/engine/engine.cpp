@@ -17,6 +17,12 @@ void Engine::handle(Event event, Reply reply) {
     }
     return;
   }
+  if (auto* revive = std::get_if<event::Revive>(&event);
+      revive != nullptr && !find_ended(*revive)) {
+    when_durable(
+        [this, event = std::move(event), reply = std::move(reply)] { handle(event, reply); });
+    return;
+  }
   Key key;
   if (auto* submit = std::get_if<event::Submit>(&event)) {
     key = {submit->client_key, submit->owner};
@@ -105,14 +111,65 @@ void Engine::note_finished(std::size_t first_change) {
   for (std::size_t i = first_change; i < open_.step.changes.size(); ++i) {
     const auto* update = std::get_if<change::JobUpdate>(&open_.step.changes[i]);
     if (update != nullptr && is_terminal(update->state)) {
-      open_.finished.emplace(update->id, update->state);
+      if (meter != nullptr) {
+        meter->finished(update->state, update->failure);
+      }
+      open_.finished.insert_or_assign(update->id, update->state);
+    } else if (const auto* remove = std::get_if<change::JobsRemove>(&open_.step.changes[i])) {
+      open_.removed.insert(remove->ids.begin(), remove->ids.end());
+    } else if (const auto* rules = std::get_if<change::BatchRules>(&open_.step.changes[i])) {
+      open_.batches.insert(rules->id);
+    } else if (const auto* put = std::get_if<change::BatchPut>(&open_.step.changes[i])) {
+      open_.batches.insert(put->id);
     }
   }
 }
 
+template <class Asked>
+bool Engine::on_its_way(const Asked& asked) const {
+  return asked(open_) || asked(committing_);
+}
+
+bool Engine::find_ended(event::Revive& revive) {
+  revive.ended.clear();
+  revive.finished_dependencies.clear();
+  for (const JobId id : revive.jobs) {
+    if (state_.jobs.contains(id)) {
+      continue;
+    }
+    if (on_its_way([id](const Batch& batch) {
+          return batch.finished.contains(id) || batch.removed.contains(id);
+        })) {
+      return false;
+    }
+    auto row = store_.find_ended_job(id);
+    if (!row) {
+      continue;
+    }
+    if (!state_.batches.contains(row->batch) &&
+        on_its_way([&row](const Batch& batch) { return batch.batches.contains(row->batch); })) {
+      return false;
+    }
+    for (const JobId dependency : row->after) {
+      if (const auto state =
+              state_.jobs.contains(dependency) ? std::nullopt : find_finished(dependency)) {
+        revive.finished_dependencies.emplace(dependency, *state);
+      }
+    }
+    revive.ended.push_back(std::move(*row));
+  }
+  return true;
+}
+
 void Engine::decide_now() {
   const Now now = clock_.now();
+  if (meter != nullptr) {
+    meter->deciding();
+  }
   apply(state_, decide(state_, now), now, open_.step);
+  if (meter != nullptr) {
+    meter->decided();
+  }
 }
 
 void Engine::repeat_orders() {
@@ -127,6 +184,8 @@ void Engine::repeat_orders() {
     const Job& job = state_.jobs.at(attempt.job);
     if (job.kill_requested) {
       effects_.run(effect::Kill{id, attempt.kill_grace});
+    } else if (attempt.leaves()) {
+      effects_.run(effect::Kill{id, {}, *attempt.gives_way != GivesWay::gpu_lost});
     } else if (job.state == JobState::paused) {
       effects_.run(effect::Pause{id});
     } else {
@@ -156,6 +215,9 @@ void Engine::pump() {
     }
     committing_ = std::exchange(open_, {});
     in_flight_ = true;
+    if (meter != nullptr) {
+      meter->committing();
+    }
     Transaction transaction;
     transaction.changes = std::move(committing_.step.changes);
     transaction.prepare = std::move(committing_.step.prepare);
@@ -167,6 +229,9 @@ void Engine::pump() {
 
 void Engine::committed(CommitOutcome outcome) {
   in_flight_ = false;
+  if (meter != nullptr) {
+    meter->committed();
+  }
   if (!outcome.status) {
     broken_ = outcome.status.error();
     // Nobody is answered: what they asked for may be lost, and their client key makes it safe to

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,7 @@ class Engine {
   std::function<void(const Error&)> on_broken;
   /// Called after each commit, when its answers have been given.
   std::function<void()> on_durable;
+  Meter* meter = nullptr;  ///< may be none
 
  private:
   using Key = std::pair<std::string, std::uint32_t>;  ///< of a client, and who it is
@@ -60,6 +62,8 @@ class Engine {
     std::vector<std::function<void()>> replies;
     std::map<Key, Submitted> keys;                 ///< not yet in the store
     std::unordered_map<JobId, JobState> finished;  ///< likewise
+    std::unordered_set<JobId> removed;             ///< still in the store
+    std::unordered_set<BatchId> batches;           ///< the store knows them as they were
     [[nodiscard]] bool empty() const {
       return step.changes.empty() && step.effects.empty() && replies.empty();
     }
@@ -74,6 +78,10 @@ class Engine {
   void find_dependencies(const std::vector<JobSpec>& jobs, std::map<JobId, JobState>& finished);
   std::optional<JobState> find_finished(JobId id);
   void note_finished(std::size_t first_change);
+  /// Adds what the store knows of the jobs; false: some of it is on its way to the store.
+  [[nodiscard]] bool find_ended(event::Revive& revive);
+  template <class Asked>
+  [[nodiscard]] bool on_its_way(const Asked& asked) const;
 
   State state_;
   Store& store_;

@@ -162,6 +162,8 @@ void submit_in_parts(Engine& engine, event::Submit submit, const Later& later, E
   head.owner = submit.owner;
   head.batch_name = std::move(submit.batch_name);
   head.batch_max_concurrent = submit.batch_max_concurrent;
+  head.batch_rules = std::move(submit.batch_rules);
+  head.traits = std::move(submit.traits);
   head.queues = std::move(submit.queues);
   head.resources = std::move(submit.resources);
   head.count = submit.jobs.size();

@@ -48,6 +48,19 @@ class Store {
                                                                   std::uint32_t owner) = 0;
   /// The state of a job that may have left memory.
   [[nodiscard]] virtual std::optional<JobState> find_job_state(JobId id) = 0;
+  /// A job that has ended, as it is on disk; none: there is none, or it has not.
+  [[nodiscard]] virtual std::optional<EndedJob> find_ended_job(JobId id) = 0;
+};
+
+/// Hears of what the engine does, to measure it. The engine itself knows no clock but its own.
+class Meter {
+ public:
+  virtual ~Meter() = default;
+  virtual void deciding() = 0;
+  virtual void decided() = 0;
+  virtual void committing() = 0;
+  virtual void committed() = 0;
+  virtual void finished(JobState state, std::optional<FailureClass> failure) = 0;
 };
 
 /// Carries effects out. Outcomes come back as Events, never from inside `run`.

@@ -21,8 +21,9 @@ enum Code : int {
   version_mismatch = 18,
 };
 
-/// A handle; opaque.
+/// Handles; opaque.
 using Device = struct DeviceTag*;
+using EventSet = struct EventSetTag*;
 
 struct Memory {
   unsigned long long total, free, used;
@@ -56,6 +57,30 @@ struct ProcessSample {
   unsigned sm, memory, encoder, decoder;
 };
 
+/// Of the buffers that the driver fills several times a second. The meaning of `value` comes with
+/// the answer, as one of kValue….
+struct Sample {
+  unsigned long long time_stamp_us;
+  unsigned long long value;
+};
+struct EventData {
+  Device device;
+  unsigned long long kind, data;
+  unsigned gpu_instance, compute_instance;
+};
+
+inline constexpr int kSamplesOfUtilization = 1;
+inline constexpr int kValueU32 = 1;
+inline constexpr int kValueUlong = 2;
+inline constexpr int kValueU64 = 3;
+inline constexpr int kEccUncorrected = 1;
+inline constexpr int kEccVolatile = 0;
+inline constexpr unsigned long long kEventXid = 8;
+inline constexpr unsigned kNvLinksMax = 36;
+/// Levels of the PCI tree at which two cards meet.
+inline constexpr int kMeetAtSwitches = 20;
+inline constexpr int kMeetAtNode = 40;
+
 inline constexpr unsigned kMemoryV2Version = sizeof(MemoryV2) | (2U << 24U);
 inline constexpr unsigned long long kMemoryNotAvailable = ~0ULL;
 inline constexpr std::size_t kStringMax = 96;
@@ -71,5 +96,8 @@ static_assert(sizeof(ProcessV1) == 16 && offsetof(ProcessV1, used_memory) == 8);
 static_assert(sizeof(Process) == 24 && offsetof(Process, gpu_instance) == 16);
 static_assert(sizeof(ProcessSample) == 32 && offsetof(ProcessSample, time_stamp_us) == 8 &&
               offsetof(ProcessSample, sm) == 16);
+static_assert(sizeof(Sample) == 16);
+static_assert(sizeof(EventData) == 32 && offsetof(EventData, kind) == 8 &&
+              offsetof(EventData, data) == 16);
 
 }  // namespace berth::nvml

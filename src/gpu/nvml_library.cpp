@@ -86,6 +86,8 @@ Result<Library> Library::load(const std::string& path) {
   }
   find(handle, library.error_string, {"nvmlErrorString"});
   find(handle, library.driver_version, {"nvmlSystemGetDriverVersion"});
+  find(handle, library.cuda_version,
+       {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"});
   find(handle, library.name, {"nvmlDeviceGetName"});
   find(handle, library.pci_info, {"nvmlDeviceGetPciInfo_v3"});
   find(handle, library.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
@@ -94,6 +96,17 @@ Result<Library> Library::load(const std::string& path) {
   find(handle, library.temperature, {"nvmlDeviceGetTemperature"});
   find(handle, library.power, {"nvmlDeviceGetPowerUsage"});
   find(handle, library.process_utilization, {"nvmlDeviceGetProcessUtilization"});
+  find(handle, library.samples, {"nvmlDeviceGetSamples"});
+  find(handle, library.ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
+  find(handle, library.event_set_create, {"nvmlEventSetCreate"});
+  find(handle, library.event_set_free, {"nvmlEventSetFree"});
+  find(handle, library.register_events, {"nvmlDeviceRegisterEvents"});
+  find(handle, library.event_wait, {"nvmlEventSetWait_v2"});
+  find(handle, library.nvlink_state, {"nvmlDeviceGetNvLinkState"});
+  find(handle, library.nvlink_remote, {"nvmlDeviceGetNvLinkRemotePciInfo_v2"});
+  find(handle, library.common_ancestor, {"nvmlDeviceGetTopologyCommonAncestor"});
+  find(handle, library.memory_affinity, {"nvmlDeviceGetMemoryAffinity"});
+  find(handle, library.simulated_host_available, {"berthSimulatedHostAvailable"});
   find_lists(handle, library.compute, "Compute");
   find_lists(handle, library.graphics, "Graphics");
   find_lists(handle, library.mps, "MPSCompute");

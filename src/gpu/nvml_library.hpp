@@ -23,6 +23,7 @@ class Library {
   int (*uuid)(Device, char*, unsigned) = nullptr;       // never null
   const char* (*error_string)(int) = nullptr;
   int (*driver_version)(char*, unsigned) = nullptr;
+  int (*cuda_version)(int*) = nullptr;
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*pci_info)(Device, PciInfo*) = nullptr;
   int (*memory_v2)(Device, MemoryV2*) = nullptr;
@@ -31,6 +32,19 @@ class Library {
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
   int (*process_utilization)(Device, ProcessSample*, unsigned*, unsigned long long) = nullptr;
+
+  int (*samples)(Device, int, unsigned long long, int*, unsigned*, Sample*) = nullptr;
+  int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
+  int (*event_set_create)(EventSet*) = nullptr;
+  int (*event_set_free)(EventSet) = nullptr;
+  int (*register_events)(Device, unsigned long long, EventSet) = nullptr;
+  int (*event_wait)(EventSet, EventData*, unsigned) = nullptr;
+  int (*nvlink_state)(Device, unsigned, int*) = nullptr;
+  int (*nvlink_remote)(Device, unsigned, PciInfo*) = nullptr;
+  int (*common_ancestor)(Device, Device, int*) = nullptr;
+  int (*memory_affinity)(Device, unsigned, unsigned long*, unsigned) = nullptr;
+  /// Only the simulated library has it.
+  int (*simulated_host_available)(unsigned long long*) = nullptr;
 
   /// One of the process lists, in whichever version the library has.
   struct ProcessList {

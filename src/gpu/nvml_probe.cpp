@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cstdint>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/time.hpp"
+#include "gpu/host_facts.hpp"
+#include "gpu/nvml_card.hpp"
 #include "gpu/nvml_library.hpp"
+#include "gpu/nvml_topology.hpp"
+#include "gpu/nvml_xids.hpp"
 #include "gpu/probe.hpp"
 #include "gpu/process_facts.hpp"
 
@@ -32,166 +39,6 @@ std::string text_of(int (*read)(Device, char*, unsigned), Device device) {
   return done ? buffer.data() : "";
 }
 
-/// Readings of one card. A code that means the card itself is gone ends in `trouble`.
-class CardReader {
- public:
-  CardReader(const Library& library, Device device, bool avoid_v3)
-      : library_(library), device_(device), avoid_v3_(avoid_v3) {}
-
-  void read(GpuFacts& facts, ProcessReader& processes, ProbeReply& reply) {
-    read_memory(facts);
-    if (nvml::Utilization rates{}; ask(library_.utilization, &rates) && rates.gpu <= 100) {
-      facts.utilization = rates.gpu;
-    }
-    constexpr int kGpuSensor = 0;
-    if (unsigned celsius = 0; ask(library_.temperature, kGpuSensor, &celsius)) {
-      facts.temperature = celsius;
-    }
-    if (unsigned milliwatts = 0; ask(library_.power, &milliwatts)) {
-      facts.power_mw = milliwatts;
-    }
-    read_processes(facts, processes, reply);
-    if (!trouble_.empty()) {
-      // Half of a reading from a dying card is worth nothing.
-      facts.memory_total = facts.memory_used = facts.memory_free = std::nullopt;
-      facts.utilization = facts.temperature = facts.power_mw = std::nullopt;
-      facts.processes.reset();
-      facts.trouble = trouble_;
-    }
-  }
-
- private:
-  template <class... Parameters, class... Arguments>
-  bool ask(int (*function)(Device, Parameters...), Arguments... arguments) {
-    if (function == nullptr) {
-      return false;
-    }
-    return note(function(device_, arguments...)) == nvml::success;
-  }
-
-  int note(int code) {
-    if ((code == nvml::gpu_is_lost || code == nvml::reset_required) && trouble_.empty()) {
-      trouble_ = library_.describe(code);
-    }
-    return code;
-  }
-
-  void read_memory(GpuFacts& facts) {
-    // The first form counts the driver's reserve as used, so `free` is the figure to rely on in
-    // both.
-    nvml::MemoryV2 v2{};
-    v2.version = nvml::kMemoryV2Version;
-    nvml::Memory v1{};
-    if (ask(library_.memory_v2, &v2)) {
-      v1 = {v2.total, v2.free, v2.used};
-    } else if (library_.memory_v1 == nullptr) {
-      return;
-    } else if (const int code = note(library_.memory_v1(device_, &v1)); code != nvml::success) {
-      // Not supported is a healthy card with shared memory; anything else is a card in trouble.
-      if (code != nvml::not_supported && trouble_.empty()) {
-        trouble_ = fmt::format("memory cannot be read: {}", library_.describe(code));
-      }
-      return;
-    }
-    facts.memory_total = v1.total;
-    facts.memory_free = v1.free;
-    facts.memory_used = v1.used;
-  }
-
-  void read_processes(GpuFacts& facts, ProcessReader& reader, ProbeReply& reply) {
-    const auto compute = nvml::read_processes(library_.compute, device_, avoid_v3_);
-    if (!compute) {
-      note(compute.error());
-      return;  // unknown, not empty
-    }
-    // One process may be in several lists, with the same memory or with none.
-    std::map<std::uint32_t, std::optional<Bytes>> memory_by_pid;
-    const auto merge = [&](const std::vector<nvml::Process>& list) {
-      for (const nvml::Process& record : list) {
-        auto& memory = memory_by_pid[record.pid];
-        if (record.used_memory != nvml::kMemoryNotAvailable) {
-          memory = std::max<Bytes>(memory.value_or(0), record.used_memory);
-        }
-      }
-    };
-    merge(*compute);
-    for (const auto* list : {&library_.graphics, &library_.mps}) {
-      if (const auto more = nvml::read_processes(*list, device_, avoid_v3_)) {
-        merge(*more);
-      }
-    }
-    std::vector<GpuProcess> found;
-    for (const auto& [pid, memory] : memory_by_pid) {
-      GpuProcess process;
-      process.pid = pid;
-      process.memory = memory;
-      if (auto seen = reader.read(pid)) {
-        process.start_time = seen->stat.start_time;
-        process.uid = seen->uid;
-        process.name = std::move(seen->name);
-        reply.ancestors[pid] = reader.ancestors(pid);
-      }
-      found.push_back(std::move(process));
-    }
-    if (!found.empty()) {
-      read_process_utilization(facts, found);
-    }
-    facts.processes = std::move(found);
-  }
-
-  void read_process_utilization(const GpuFacts& facts, std::vector<GpuProcess>& processes) {
-    if (library_.process_utilization == nullptr) {
-      return;
-    }
-    // The driver keeps some seconds of samples; the newest of each process is of interest.
-    constexpr std::chrono::microseconds kWindow = std::chrono::seconds(2);
-    const auto since =
-        std::chrono::duration_cast<std::chrono::microseconds>(read_clock().wall) - kWindow;
-    std::vector<nvml::ProcessSample> samples(256);
-    auto count = static_cast<unsigned>(samples.size());
-    const auto call = [&] {
-      return note(library_.process_utilization(device_, samples.data(), &count,
-                                               static_cast<unsigned long long>(since.count())));
-    };
-    int code = call();
-    if (constexpr unsigned kSamplesMax = 1U << 16U;
-        code == nvml::insufficient_size && count <= kSamplesMax) {
-      count += 64;
-      samples.resize(count);
-      code = call();
-    }
-    if (code == nvml::not_found) {
-      // No samples: nobody computes, if the card as a whole is idle too; else nothing is known.
-      for (GpuProcess& process : processes) {
-        process.utilization = facts.utilization == 0U ? facts.utilization : std::nullopt;
-      }
-      return;
-    }
-    if (code != nvml::success) {
-      return;
-    }
-    samples.resize(std::min<std::size_t>(count, samples.size()));
-    std::ranges::sort(samples, {}, &nvml::ProcessSample::time_stamp_us);
-    std::map<std::uint32_t, unsigned> newest;
-    for (const nvml::ProcessSample& sample : samples) {
-      newest[sample.pid] = sample.sm;
-    }
-    for (GpuProcess& process : processes) {
-      const auto sample = newest.find(process.pid);
-      if (sample == newest.end()) {
-        process.utilization = 0;  // only processes that computed have samples
-      } else if (sample->second <= 100) {
-        process.utilization = sample->second;
-      }
-    }
-  }
-
-  const Library& library_;
-  Device device_;
-  bool avoid_v3_;
-  std::string trouble_;
-};
-
 class NvmlProbe final : public Probe {
  public:
   explicit NvmlProbe(Library library) : library_(std::move(library)) {}
@@ -204,10 +51,16 @@ class NvmlProbe final : public Probe {
       return std::unexpected(nvml::init_error(code, library_.describe(code)));
     }
     started_ = true;
+    xids_.emplace(library_);
     std::array<char, nvml::kStringMax> version{};
     if (library_.driver_version != nullptr &&
         library_.driver_version(version.data(), version.size()) == nvml::success) {
       driver_version_ = version.data();
+    }
+    int cuda = 0;
+    if (library_.cuda_version != nullptr && library_.cuda_version(&cuda) == nvml::success &&
+        cuda > 0) {
+      cuda_version_ = fmt::format(", CUDA {}.{}", cuda / 1000, cuda % 1000 / 10);
     }
     avoid_v3_ = nvml::has_wide_process_records(driver_version_);
     return {};
@@ -232,18 +85,26 @@ class NvmlProbe final : public Probe {
       ++failures_;
       return std::unexpected(nvml::init_error(code, library_.describe(code)));
     }
-    reply.sample.driver = "NVML " + driver_version_;
+    reply.sample.driver = "NVML " + driver_version_ + cuda_version_;
+    reply.sample.host_available = host_available();
     ProcessReader processes;
+    std::vector<nvml::OpenCard> open;
     for (unsigned index = 0; index < count; ++index) {
       Device device = nullptr;
       GpuFacts facts = identify(index, device);
       if (facts.trouble.empty()) {
         known_[facts.uuid] = {index, facts.uuid, facts.name, facts.pci_bus_id};
-        CardReader(library_, device, avoid_v3_).read(facts, processes, reply);
+        xids_->listen(device, facts.uuid);
+        nvml::CardReader(library_, device, avoid_v3_).read(facts, processes, reply);
+      }
+      if (facts.trouble.empty()) {
+        open.push_back({device, facts.uuid, facts.pci_bus_id});
       }
       reply.sample.gpus.push_back(std::move(facts));
     }
     name_absent(reply.sample.gpus);
+    place(open, reply.sample.gpus);
+    add_xids(reply.sample.gpus);
     const bool troubled = std::ranges::any_of(
         reply.sample.gpus, [](const GpuFacts& facts) { return !facts.trouble.empty(); });
     if (troubled) {
@@ -260,8 +121,59 @@ class NvmlProbe final : public Probe {
 
   void stop() {
     if (std::exchange(started_, false)) {
+      keep_xids();  // what has come since the last sample would go with the listener
+      xids_.reset();
+      open_.clear();
       library_.shutdown();
     }
+  }
+
+  [[nodiscard]] std::optional<Bytes> host_available() const {
+    unsigned long long bytes = 0;
+    if (library_.simulated_host_available != nullptr &&
+        library_.simulated_host_available(&bytes) == nvml::success) {
+      return bytes;
+    }
+    return read_host_available();
+  }
+
+  /// Cards stay where they are, lost ones too: only with a new one all are looked at again.
+  void place(const std::vector<nvml::OpenCard>& open, std::vector<GpuFacts>& gpus) {
+    const bool has_new = std::ranges::any_of(open, [&](const nvml::OpenCard& card) {
+      return std::ranges::find(open_, card) == open_.end();
+    });
+    if (has_new) {
+      open_ = open;
+      for (auto& [uuid, place] : nvml::read_topology(library_, open)) {
+        nvml::Place& known = places_[uuid];
+        known.numa_node = place.numa_node;
+        place.links.merge(known.links);  // what is new goes before what was known
+        known.links = std::move(place.links);
+      }
+    }
+    for (GpuFacts& facts : gpus) {
+      if (const auto found = places_.find(facts.uuid); found != places_.end()) {
+        facts.numa_node = found->second.numa_node;
+        facts.links = found->second.links;
+      }
+    }
+  }
+
+  void keep_xids() {
+    for (const auto& [uuid, codes] : xids_->drain()) {
+      std::vector<std::uint32_t>& heard = heard_[uuid];
+      std::ranges::copy_if(codes, std::back_inserter(heard), [&](std::uint32_t code) {
+        return std::ranges::find(heard, code) == heard.end();
+      });
+    }
+  }
+
+  void add_xids(std::vector<GpuFacts>& gpus) {
+    keep_xids();
+    for (GpuFacts& facts : gpus) {
+      facts.xids = std::move(heard_[facts.uuid]);
+    }
+    heard_.clear();
   }
 
   /// Opens a card and reads what never changes. `uuid` stays empty when that fails, with `trouble`.
@@ -270,6 +182,7 @@ class NvmlProbe final : public Probe {
     facts.index = index;
     if (const int code = library_.handle_by_index(index, &device); code != nvml::success) {
       facts.trouble = library_.describe(code);
+      facts.lost = code == nvml::gpu_is_lost || code == nvml::reset_required;
       return facts;
     }
     facts.uuid = text_of(library_.uuid, device);
@@ -323,9 +236,15 @@ class NvmlProbe final : public Probe {
   bool started_ = false;
   bool avoid_v3_ = false;
   std::string driver_version_;
+  std::string
+      cuda_version_;       ///< ", CUDA 12.4", the newest that the driver can do; empty: not known
   unsigned failures_ = 0;  ///< samples in a row with trouble
   unsigned restart_at_ = kRestartFirst;
-  std::map<std::string, KnownCard> known_;  ///< by uuid
+  std::map<std::string, KnownCard> known_;                   ///< by uuid
+  std::optional<nvml::XidListener> xids_;                    ///< while started
+  std::map<std::string, std::vector<std::uint32_t>> heard_;  ///< by uuid, not yet reported
+  std::vector<nvml::OpenCard> open_;                         ///< when `places_` was read
+  std::map<std::string, nvml::Place> places_;
 };
 
 }  // namespace

@@ -38,6 +38,9 @@ class Probe {
 /// The library stays initialised, as initialising wakes every sleeping card. After repeated
 /// failures `sample` starts it anew. A card that once was there and is no longer reported keeps its
 /// place, with `trouble`; one that could not be read from the start has the uuid "unknown-<index>".
+///
+/// XIDs are those reported since the sample before, so the first sample has none. Links and NUMA
+/// nodes are read when a card is seen for the first time.
 [[nodiscard]] Result<std::unique_ptr<Probe>> open_nvml_probe(const std::string& library_path);
 
 }  // namespace berth

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/fd.hpp"
+#include "base/write_all.hpp"
 #include "gpu/probe.hpp"
 #include "gpu/probe_wire.hpp"
 
@@ -15,18 +16,6 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kRequestMax = 256;
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
 
 /// Opens the library at the first request that finds one: a driver may be loaded later.
 Result<ProbeReply> look(std::unique_ptr<Probe>& probe, const std::string& library) {

@@ -70,6 +70,13 @@ std::string as_utf8(std::string_view text) {
   return clean;
 }
 
+constexpr std::array<std::pair<GpuLink, std::string_view>, 4> kLinkNames{{
+    {GpuLink::nvlink, "nvlink"},
+    {GpuLink::pcie_switch, "pcie_switch"},
+    {GpuLink::numa, "numa"},
+    {GpuLink::system, "system"},
+}};
+
 template <class Number>
 void put(json::object& object, std::string_view key, const std::optional<Number>& value) {
   if (value) {
@@ -85,6 +92,26 @@ json::object encode(const GpuProcess& process) {
   put(object, "uid", process.uid);
   put(object, "memory", process.memory);
   put(object, "utilization", process.utilization);
+  if (process.age) {
+    object["age"] = process.age->count();
+  }
+  return object;
+}
+
+/// The UUIDs by the kind of link, as there are few kinds.
+json::object encode_links(const std::map<std::string, GpuLink>& links) {
+  json::object object;
+  for (const auto& [kind, name] : kLinkNames) {
+    json::array uuids;
+    for (const auto& [uuid, link] : links) {
+      if (link == kind) {
+        uuids.emplace_back(as_utf8(uuid));
+      }
+    }
+    if (!uuids.empty()) {
+      object[name] = std::move(uuids);
+    }
+  }
   return object;
 }
 
@@ -95,12 +122,24 @@ json::object encode(const GpuFacts& facts) {
   object["name"] = as_utf8(facts.name);
   object["pci_bus_id"] = as_utf8(facts.pci_bus_id);
   object["trouble"] = as_utf8(facts.trouble);
+  if (facts.lost) {
+    object["lost"] = true;
+  }
   put(object, "memory_total", facts.memory_total);
   put(object, "memory_used", facts.memory_used);
   put(object, "memory_free", facts.memory_free);
   put(object, "utilization", facts.utilization);
   put(object, "temperature", facts.temperature);
   put(object, "power_mw", facts.power_mw);
+  put(object, "busy", facts.busy);
+  put(object, "ecc_uncorrected", facts.ecc_uncorrected);
+  put(object, "numa_node", facts.numa_node);
+  if (!facts.xids.empty()) {
+    object["xids"] = json::array(facts.xids.begin(), facts.xids.end());
+  }
+  if (!facts.links.empty()) {
+    object["links"] = encode_links(facts.links);
+  }
   if (facts.processes) {
     json::array list;
     for (const GpuProcess& process : *facts.processes) {
@@ -174,6 +213,24 @@ const json::object& object_of(const json::value& value, std::string_view key) {
   return value.get_object();
 }
 
+/// Kinds of links that this version does not know are left out.
+std::map<std::string, GpuLink> decode_links(const json::object& object) {
+  std::map<std::string, GpuLink> links;
+  for (const auto& [kind, name] : kLinkNames) {
+    const json::value* uuids = object.if_contains(name);
+    if (uuids == nullptr) {
+      continue;
+    }
+    for (const json::value& uuid : array(*uuids, "links")) {
+      if (!uuid.is_string()) {
+        throw Malformed{"'links' names a card by something else than a text"};
+      }
+      links[std::string(uuid.get_string())] = kind;
+    }
+  }
+  return links;
+}
+
 GpuProcess decode_process(const json::object& object) {
   GpuProcess process;
   process.pid = number<std::uint32_t>(object, "pid");
@@ -182,6 +239,9 @@ GpuProcess decode_process(const json::object& object) {
   get(object, "uid", process.uid);
   get(object, "memory", process.memory);
   get(object, "utilization", process.utilization);
+  if (const json::value* age = object.if_contains("age")) {
+    process.age = Millis(number<Millis::rep>(*age, "age"));
+  }
   return process;
 }
 
@@ -192,12 +252,26 @@ GpuFacts decode_gpu(const json::object& object) {
   facts.name = text(object, "name");
   facts.pci_bus_id = text(object, "pci_bus_id");
   facts.trouble = text(object, "trouble");
+  if (const json::value* lost = object.if_contains("lost")) {
+    facts.lost = lost->is_bool() && lost->get_bool();
+  }
   get(object, "memory_total", facts.memory_total);
   get(object, "memory_used", facts.memory_used);
   get(object, "memory_free", facts.memory_free);
   get(object, "utilization", facts.utilization);
   get(object, "temperature", facts.temperature);
   get(object, "power_mw", facts.power_mw);
+  get(object, "busy", facts.busy);
+  get(object, "ecc_uncorrected", facts.ecc_uncorrected);
+  get(object, "numa_node", facts.numa_node);
+  if (const json::value* xids = object.if_contains("xids")) {
+    for (const json::value& xid : array(*xids, "xids")) {
+      facts.xids.push_back(number<std::uint32_t>(xid, "xids"));
+    }
+  }
+  if (const json::value* links = object.if_contains("links")) {
+    facts.links = decode_links(object_of(*links, "links"));
+  }
   if (const json::value* list = object.if_contains("processes")) {
     facts.processes.emplace();
     for (const json::value& entry : array(*list, "processes")) {
@@ -214,6 +288,7 @@ ProbeReply decode_reply(const json::object& object) {
   ProbeReply reply;
   reply.sample.driver = text(object, "driver");
   reply.sample.begun_mono = Millis(number<Millis::rep>(object, "begun_mono"));
+  get(object, "host_available", reply.sample.host_available);
   for (const json::value& gpu : array(require(object, "gpus"), "gpus")) {
     reply.sample.gpus.push_back(decode_gpu(object_of(gpu, "gpus")));
   }
@@ -275,6 +350,7 @@ std::string encode_probe_answer(const ProbeAnswer& answer) {
   } else {
     object["driver"] = as_utf8(answer.reply->sample.driver);
     object["begun_mono"] = answer.reply->sample.begun_mono.count();
+    put(object, "host_available", answer.reply->sample.host_available);
     json::array gpus;
     for (const GpuFacts& facts : answer.reply->sample.gpus) {
       gpus.push_back(encode(facts));

@@ -6,6 +6,12 @@
 //   or      {"id":7,"error":{"code":"unavailable","message":"the NVIDIA driver is not loaded;
 //   …"}}\n
 //
+// Of a card: "uuid", "index", "name", "pci_bus_id", "trouble", "lost", and what is known of
+// "memory_total", "memory_used", "memory_free", "utilization", "busy", "temperature", "power_mw",
+// "ecc_uncorrected", "numa_node", "xids":[79], "links":{"nvlink":["GPU-…"],"system":[…]} and
+// "processes":[{"pid","start_time","name","uid","memory","utilization","age"}]; beside "gpus"
+// stands "host_available". Sizes are bytes, times milliseconds.
+//
 // An unknown value is left out. The lines need not be trusted: a process may have any name, and a
 // driver may write to the standard output of whoever loads it.
 

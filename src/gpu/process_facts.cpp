@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -80,6 +81,13 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
     }
     text.remove_prefix(end + 1);
   }
+}
+
+Millis age_of(std::uint64_t start_time, Millis now_mono) {
+  const auto per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const std::uint64_t started_ms =
+      start_time / per_second * 1000 + start_time % per_second * 1000 / per_second;
+  return std::max(now_mono - Millis(started_ms), Millis(0));
 }
 
 std::optional<ProcessFacts> ProcessReader::read(std::uint32_t pid) const {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.hpp"
+
 namespace berth {
 
 /// The two facts of /proc/<pid>/stat that are used here.
@@ -20,6 +22,9 @@ struct ProcessStat {
 
 /// nullopt for anything but a whole line of that file. The name in it may hold anything, ')' too.
 [[nodiscard]] std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+/// How long ago that was, at a time of the boot clock.
+[[nodiscard]] Millis age_of(std::uint64_t start_time, Millis now_mono);
 
 struct ProcessFacts {
   ProcessStat stat;

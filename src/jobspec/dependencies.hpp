@@ -16,6 +16,7 @@ struct JobEntry {
   std::string name;  ///< as written, placeholders and all
   Position name_at;
   const Node* after = nullptr;
+  After after_kind = After::ok;
   Matrix matrix;
   std::uint32_t first = 0;
   std::uint32_t count = 0;

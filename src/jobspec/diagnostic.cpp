@@ -63,7 +63,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view without_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+  while (text.starts_with(kMark)) {
+    text.remove_prefix(kMark.size());
+  }
+  return text;
 }
 
 std::string_view line_of(std::string_view text, std::uint32_t line) {
@@ -129,6 +132,11 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return best.empty() ? std::string() : fmt::format("; did you mean '{}'?", best);
 }
 
+std::string key_hint(std::string_view key, std::span<const std::string_view> candidates) {
+  return key == "<<" ? "; YAML merge keys are not read, put what jobs share into 'defaults'"
+                     : did_you_mean(key, candidates);
+}
+
 void Diagnostics::add(Position at, std::string message) {
   if (!full()) {
     found_.emplace(at, std::move(message));
@@ -142,16 +150,27 @@ void Diagnostics::add_once(Position at, std::string message) {
   }
 }
 
+void Diagnostics::add_others(std::vector<Diagnostic> found) {
+  for (auto& diagnostic : found) {
+    if (!full() && std::find(others_.begin(), others_.end(), diagnostic) == others_.end()) {
+      others_.push_back(std::move(diagnostic));
+    }
+  }
+}
+
 std::vector<Diagnostic> Diagnostics::take() {
   std::vector<Diagnostic> out;
-  out.reserve(found_.size() + 1);
+  out.reserve(found_.size() + others_.size() + 1);
   for (const auto& [at, message] : found_) {
     out.push_back({file_, at, message});
   }
-  if (full()) {
+  const bool more = full();
+  std::move(others_.begin(), others_.end(), std::back_inserter(out));
+  if (more) {
     out.push_back({file_, out.back().at, "there may be more errors; these come first"});
   }
   found_.clear();
+  others_.clear();
   return out;
 }
 

@@ -34,7 +34,7 @@ struct Diagnostic {
 /// One line of `text`, counted from 1, without its end; empty: there is none.
 [[nodiscard]] std::string_view line_of(std::string_view text, std::uint32_t line);
 
-/// `text` without the byte order mark some editors put in front.
+/// `text` without the byte order marks some editors put in front, one more each time.
 [[nodiscard]] std::string_view without_mark(std::string_view text);
 
 /// The candidate that `word` was most likely meant to be; empty when none is close.
@@ -44,6 +44,10 @@ struct Diagnostic {
 /// "; did you mean 'x'?", or nothing.
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        std::span<const std::string_view> candidates);
+
+/// The same behind an unknown key.
+[[nodiscard]] std::string key_hint(std::string_view key,
+                                   std::span<const std::string_view> candidates);
 
 /// Collects diagnostics of one file. The same mistake in the same place counts once, so an error in
 /// a matrix job is not repeated for each of its instances.
@@ -56,11 +60,15 @@ class Diagnostics {
   /// For values that depend on a matrix: only the first mistake in a place is kept.
   void add_once(Position at, std::string message);
 
-  [[nodiscard]] bool empty() const { return found_.empty(); }
-  /// Nothing more is kept: whoever reads this has enough to do.
-  [[nodiscard]] bool full() const { return found_.size() >= kMost; }
+  /// Those of a file that this one refers to; each once.
+  void add_others(std::vector<Diagnostic> found);
 
-  /// Sorted by place.
+  [[nodiscard]] std::size_t size() const { return found_.size() + others_.size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  /// Nothing more is kept: whoever reads this has enough to do.
+  [[nodiscard]] bool full() const { return size() >= kMost; }
+
+  /// Sorted by place, those of other files last.
   [[nodiscard]] std::vector<Diagnostic> take();
 
  private:
@@ -68,6 +76,7 @@ class Diagnostics {
 
   std::string file_;
   std::set<std::tuple<Position, std::string>> found_;
+  std::vector<Diagnostic> others_;
 };
 
 }  // namespace berth

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "core/placeholders.hpp"
+#include "jobspec/launch_words.hpp"
+
 namespace berth {
 namespace {
 
@@ -27,6 +30,23 @@ bool may_have_braces(JobKey key) {
   return key == JobKey::run || key == JobKey::env;
 }
 
+/// When an attempt starts.
+bool is_filled_later(JobKey key, std::string_view word) {
+  if (word == kFirstId) {
+    return key == JobKey::log || may_have_braces(key);
+  }
+  return key == JobKey::log ? is_log_placeholder(word)
+                            : may_have_braces(key) && is_launch_placeholder(word);
+}
+
+/// Whether a value of CUDA_VISIBLE_DEVICES says: those it is given.
+bool means_given_devices(std::string_view value) {
+  if (value.starts_with('"') || value.starts_with('\'')) {
+    value.remove_prefix(1);
+  }
+  return value.starts_with("{gpu_list}") || value.starts_with("{gpu_uuids}");
+}
+
 }  // namespace
 
 void check_placeholders(const JobKeys& own, const JobContext& context, const Matrix& matrix,
@@ -35,9 +55,15 @@ void check_placeholders(const JobKeys& own, const JobContext& context, const Mat
     return;
   }
   const auto axes = matrix.axis_names();
+  const auto* const written = own.get(JobKey::matrix);
+  for (const auto axis : axes) {
+    if (const auto hides = hidden_word(axis); !hides.empty() && written != nullptr) {
+      warn(written->at, hides);
+    }
+  }
   const auto check = [&](JobKey key, const Node& node) {
     for (const auto word : placeholders(node.text)) {
-      if (std::find(axes.begin(), axes.end(), word) != axes.end()) {
+      if (std::find(axes.begin(), axes.end(), word) != axes.end() || is_filled_later(key, word)) {
         continue;
       }
       const auto meant = closest(word, axes);
@@ -58,10 +84,16 @@ void check_placeholders(const JobKeys& own, const JobContext& context, const Mat
     const auto key = static_cast<JobKey>(i);
     // `after` may use the names of other jobs as they are written, their axes included.
     const auto* node = context.get(own, key);
-    if (key == JobKey::matrix || key == JobKey::after || node == nullptr) {
+    if (key == JobKey::matrix || key == JobKey::after || key == JobKey::after_any ||
+        key == JobKey::after_failed || key == JobKey::rules || node == nullptr) {
       continue;
     }
     each_scalar(*node, [&](const Node& scalar) { check(key, scalar); });
+  }
+  for (const auto* keys : {&own, &context.defaults}) {
+    for (const RuleNode& rule : keys->rules()) {
+      each_scalar(*rule.value, [&](const Node& scalar) { check(JobKey::rules, scalar); });
+    }
   }
 }
 
@@ -81,7 +113,8 @@ void check_devices(const JobKeys& own, const JobContext& context, const Warn& wa
     });
   }
   for (const auto* env : {own.get(JobKey::env), context.defaults.get(JobKey::env)}) {
-    if (const auto* value = env == nullptr ? nullptr : env->find(kDevices); value != nullptr) {
+    if (const auto* value = env == nullptr ? nullptr : env->find(kDevices);
+        value != nullptr && !means_given_devices(value->text)) {
       return warn(value->at, std::string(kMessage));
     }
   }
@@ -92,7 +125,8 @@ bool sets_visible_devices(std::string_view text) {
        at += kDevices.size()) {
     const bool begins =
         at == 0 || std::string_view(" \t\n;&|(").find(text[at - 1]) != std::string_view::npos;
-    if (begins && text.substr(at + kDevices.size()).starts_with('=')) {
+    const auto rest = text.substr(at + kDevices.size());
+    if (begins && rest.starts_with('=') && !means_given_devices(rest.substr(1))) {
       return true;
     }
   }

@@ -22,7 +22,8 @@ void check_placeholders(const JobKeys& own, const JobContext& context, const Mat
 /// A job that chooses its own GPUs goes around the ones it is given.
 void check_devices(const JobKeys& own, const JobContext& context, const Warn& warn);
 
-/// Whether a text for bash, or a word of a command, sets CUDA_VISIBLE_DEVICES.
+/// Whether a text for bash, or a word of a command, or an entry of an environment, sets
+/// CUDA_VISIBLE_DEVICES to something else than `{gpu_list}` or `{gpu_uuids}`.
 [[nodiscard]] bool sets_visible_devices(std::string_view text);
 
 }  // namespace berth

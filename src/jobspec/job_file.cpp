@@ -10,24 +10,27 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.hpp"
 #include "jobspec/dependencies.hpp"
 #include "jobspec/entry_checks.hpp"
 #include "jobspec/job_reader.hpp"
 #include "jobspec/matrix.hpp"
+#include "jobspec/traits_reader.hpp"
 #include "jobspec/values.hpp"
 #include "jobspec/yaml_tree.hpp"
 
 namespace berth {
 namespace {
 
-constexpr std::size_t kLongestName = 200;
 constexpr std::uint64_t kBeyondCounting = 1'000'000'000'000;
 /// Of all commands and names, matrices written out.
 constexpr std::size_t kMostText = 512 * kMiB;
 constexpr std::size_t kMostWarnings = 100;
 
 const Combination kNoMatrix;
+
+constexpr std::array kAfterKeys = {std::pair{JobKey::after, After::ok},
+                                   std::pair{JobKey::after_any, After::any},
+                                   std::pair{JobKey::after_failed, After::failed}};
 
 /// Whether `node` has an unknown key that was likely meant to be `key`: one complaint is enough.
 bool misspelt(const Node& node, std::string_view key, std::span<const std::string_view> keys) {
@@ -40,10 +43,10 @@ bool misspelt(const Node& node, std::string_view key, std::span<const std::strin
 
 class FileReader {
  public:
-  FileReader(const std::string& file_name, const std::filesystem::path& base_dir,
-             Diagnostics& diagnostics)
-      : file_name_(file_name), diagnostics_(diagnostics) {
-    context_.base_dir = base_dir.lexically_normal();
+  FileReader(const std::string& file_name, OtherFiles others, Millis now, Diagnostics& diagnostics)
+      : file_name_(file_name), others_(std::move(others)), diagnostics_(diagnostics) {
+    context_.base_dir = others_.base_dir.lexically_normal();
+    context_.now = now;
     out_.name = std::filesystem::path(file_name).stem().string();
   }
 
@@ -70,6 +73,12 @@ class FileReader {
     }
     if (const auto* queues = root.find("queues"); queues != nullptr) {
       read_queues(*queues);
+    }
+    if (const auto* files = root.find("files"); files != nullptr) {
+      read_traits(*files, context_.base_dir, out_.traits, out_.derived, diagnostics_);
+    }
+    if (const auto* resume = root.find("resume"); resume != nullptr) {
+      out_.skip_done = read_flag(*resume, "resume", kNoMatrix, diagnostics_).value_or(false);
     }
     read_jobs(root);
     return std::move(out_);
@@ -104,22 +113,16 @@ class FileReader {
       diagnostics_.add(
           entry.key_at,
           fmt::format("unknown key '{}'{}", entry.key,
-                      of_a_job            ? "; it belongs to a job, or into 'defaults' for all jobs"
-                      : entry.key == "<<" ? job_key_hint(entry.key)
-                                          : did_you_mean(entry.key, keys)));
+                      of_a_job ? "; it belongs to a job, or into 'defaults' for all jobs"
+                      : top && names_rules(entry.key) ? "; it belongs into 'rules'"
+                      : entry.key == "<<"             ? job_key_hint(entry.key)
+                                                      : did_you_mean(entry.key, keys)));
     }
   }
 
   void check_name(const Node& at, std::string_view name) {
-    const bool clean = std::none_of(name.begin(), name.end(), [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    });
-    if (name.empty() || !clean || !is_utf8(name)) {
-      diagnostics_.add_once(
-          at.at, "a name must not be empty or have control characters, and must be UTF-8");
-    } else if (name.size() > kLongestName) {
-      diagnostics_.add_once(at.at, fmt::format("the name '{}…' is longer than {} bytes",
-                                               name.substr(0, 40), kLongestName));
+    if (auto problem = name_problem(name); !problem.empty()) {
+      diagnostics_.add_once(at.at, std::move(problem));
     }
   }
 
@@ -129,17 +132,13 @@ class FileReader {
                        fmt::format("'rules' must be a map, this is {}", describe(node.kind)));
       return;
     }
-    check_keys(node, kRuleKeyNames, false);
+    std::vector<RuleNode> rules;
+    collect_rules(node, RuleScope::batch, kRuleKeyNames, rules, diagnostics_);
+    berth::read_rules(rules, RuleScope::batch, kNoMatrix, out_.rules, diagnostics_);
     if (const auto* most = node.find("max_concurrent"); most != nullptr) {
       out_.max_concurrent = static_cast<std::uint32_t>(
           read_integer(*most, "max_concurrent", 0, kMostConcurrent, kNoMatrix, diagnostics_)
               .value_or(0));
-    }
-    if (const auto* memory = node.find("min_free_memory"); memory != nullptr) {
-      context_.min_free_memory = read_size(*memory, "min_free_memory", kNoMatrix, diagnostics_);
-    }
-    if (const auto* percent = node.find("max_utilization"); percent != nullptr) {
-      context_.max_utilization = read_percent(*percent, "max_utilization", kNoMatrix, diagnostics_);
     }
     if (const auto* resources = node.find("resources"); resources != nullptr) {
       out_.resources = read_resources(*resources, kNoMatrix, diagnostics_);
@@ -159,17 +158,26 @@ class FileReader {
         continue;
       }
       const auto* limit = entry.value.get();
+      QueueSpec queue{entry.key, 0};
       if (limit->kind == Node::Kind::map) {
-        check_keys(*limit, kQueueKeyNames, false);
+        read_queue_rules(*limit, queue.rules);
         limit = limit->find("limit");
       }
-      QueueSpec queue{entry.key, 0};
       if (limit != nullptr && limit->kind != Node::Kind::null) {
         queue.limit = static_cast<std::uint32_t>(
             read_integer(*limit, "limit", 0, kMostConcurrent, kNoMatrix, diagnostics_).value_or(0));
       }
       out_.queues.push_back(std::move(queue));
     }
+  }
+
+  void read_queue_rules(const Node& node, Overrides& out) {
+    std::vector<RuleNode> rules;
+    collect_rules(node, RuleScope::any, kQueueKeyNames, rules, diagnostics_);
+    if (const auto* map = node.find("rules"); map != nullptr) {
+      collect_rules(*map, RuleScope::any, {}, rules, diagnostics_);
+    }
+    berth::read_rules(rules, RuleScope::any, kNoMatrix, out, diagnostics_);
   }
 
   void read_jobs(const Node& root) {
@@ -212,7 +220,7 @@ class FileReader {
     }
     JobEntry entry;
     entry.first = static_cast<std::uint32_t>(out_.jobs.size());
-    entry.after = get(JobKey::after);
+    read_after(keys, entry);
     const auto* name = get(JobKey::name);
     entry.name_at = name != nullptr ? name->at : node.at;
     entry.name = fmt::format("job-{}", entries_.size() + 1);
@@ -220,7 +228,7 @@ class FileReader {
       entry.name = read_text(*name, "name", kNoMatrix, diagnostics_).value_or(entry.name);
     }
     if (const auto* matrix = get(JobKey::matrix); matrix != nullptr) {
-      entry.matrix = Matrix::read(*matrix, diagnostics_);
+      entry.matrix = Matrix::read(*matrix, diagnostics_, others_);
     }
     const auto count = entry.matrix.size();
     if (count > kJobFileMostJobs - out_.jobs.size()) {
@@ -238,6 +246,42 @@ class FileReader {
     return read_instances(node, keys, entries_.back());
   }
 
+  /// What it follows, its own or that of the defaults.
+  void read_after(const JobKeys& own, JobEntry& entry) {
+    for (const JobKeys* keys : {&own, &std::as_const(context_.defaults)}) {
+      for (const auto& [key, kind] : kAfterKeys) {
+        const auto* node = keys->get(key);
+        if (node == nullptr) {
+          continue;
+        }
+        if (entry.after != nullptr) {
+          diagnostics_.add(node->at,
+                           "a job has one kind of dependency: give one of 'after', "
+                           "'after_any' and 'after_failed'");
+          return;
+        }
+        entry.after = node;
+        entry.after_kind = kind;
+      }
+      if (entry.after != nullptr) {
+        break;
+      }
+    }
+    if (entry.after == nullptr || entry.after->kind != Node::Kind::map) {
+      return;
+    }
+    const Node& map = *std::exchange(entry.after, nullptr);
+    const auto kind = map.entries.size() == 1 ? after_from(map.entries[0].key) : std::nullopt;
+    if (!kind || entry.after_kind != After::ok) {
+      diagnostics_.add(map.at,
+                       "'after' is a name, a list of names, or one of {ok: …}, {any: …} "
+                       "and {failed: …}");
+      return;
+    }
+    entry.after = map.entries[0].value.get();
+    entry.after_kind = *kind;
+  }
+
   bool read_instances(const Node& node, const JobKeys& keys, JobEntry& entry) {
     const auto warn_at = [this](Position at, const std::string& message) { warn(at, message); };
     check_placeholders(keys, context_, entry.matrix, diagnostics_, warn_at);
@@ -249,11 +293,10 @@ class FileReader {
     for (std::uint32_t i = 0; i < entry.count; ++i) {
       const auto combination = entry.matrix.at(i);
       auto job = reader.read(combination);
-      job.name = substitute(entry.name, combination);
+      job.after_kind = entry.after_kind;
+      job.name = instance_name(entry.name, combination);
       for (const auto& [axis, value] : combination) {
-        if (!mentions(entry.name, axis)) {
-          job.name += fmt::format("-{}", value);
-        }
+        job.payload.params.insert_or_assign(std::string(axis), std::string(value));
       }
       const auto* name = keys.get(JobKey::name);
       check_name(name != nullptr ? *name : node, job.name);
@@ -332,6 +375,7 @@ class FileReader {
   }
 
   const std::string& file_name_;
+  OtherFiles others_;
   Diagnostics& diagnostics_;
   JobContext context_;
   JobFile out_;
@@ -343,7 +387,8 @@ class FileReader {
 }  // namespace
 
 std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
-    std::string_view text, const std::string& file_name, const std::filesystem::path& base_dir) {
+    std::string_view text, const std::string& file_name, const std::filesystem::path& base_dir,
+    Millis now, const ReadFile& read) {
   Diagnostics diagnostics(file_name);
   try {
     if (text.size() > kJobFileMostBytes) {
@@ -354,7 +399,7 @@ std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
     JobFile file;
     // Columns are counted without it, here and in render().
     if (const auto root = parse_yaml(without_mark(text), diagnostics); root != nullptr) {
-      file = FileReader(file_name, base_dir, diagnostics).read(*root);
+      file = FileReader(file_name, {base_dir, read}, now, diagnostics).read(*root);
     }
     if (diagnostics.empty()) {
       return file;

@@ -1,13 +1,16 @@
 #include "jobspec/job_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <climits>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/rule_table.hpp"
 #include "jobspec/values.hpp"
 
 namespace berth {
@@ -48,6 +51,9 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"sweep", "matrix"},
 });
 
+/// The ways to say when a job may start.
+constexpr std::array kStartKeys = {JobKey::start_at, JobKey::at, JobKey::in};
+
 std::optional<GpuCount> parse_gpu_count(std::string_view text) {
   const auto number = [](std::string_view part) -> std::optional<std::uint32_t> {
     std::uint32_t value = 0;
@@ -77,19 +83,34 @@ class InstanceReader {
 
   JobSpec read(const JobKeys& own, std::span<const JobKey> keys) {
     for (const auto key : keys) {
+      if (key == JobKey::rules) {
+        read_rules(context_.defaults.rules(), RuleScope::any, combination_, spec_.request.rules,
+                   diagnostics_);
+        read_rules(own.rules(), RuleScope::any, combination_, spec_.request.rules, diagnostics_);
+        continue;
+      }
       const auto* inherited = context_.defaults.get(key);
       if (key == JobKey::env && inherited != nullptr && inherited != own.get(key)) {
         read_env(*inherited);  // the job's own are put on top, name by name
       }
-      if (const auto* node = context_.get(own, key); node != nullptr) {
+      if (const auto* node = begins_later(own, key); node != nullptr) {
         read_key(key, *node);
       }
     }
     check_gpu_memory(own);
+    check_signal(own);
     return std::move(spec_);
   }
 
  private:
+  /// The value of a key. A job that says itself when it starts inherits no other way to say it.
+  const Node* begins_later(const JobKeys& own, JobKey key) const {
+    const bool says_when =
+        std::ranges::any_of(kStartKeys, [&](JobKey start) { return own.get(start) != nullptr; });
+    const bool start = std::ranges::find(kStartKeys, key) != kStartKeys.end();
+    return start && says_when ? own.get(key) : context_.get(own, key);
+  }
+
   void read_key(JobKey key, const Node& node) {
     const auto& info = kJobKeys[static_cast<std::size_t>(key)];
     const auto what = info.name;
@@ -97,7 +118,10 @@ class InstanceReader {
       case JobKey::name:
       case JobKey::matrix:
       case JobKey::after:
-        return;  // of the file, not of the instance
+      case JobKey::after_any:
+      case JobKey::after_failed:
+      case JobKey::rules:
+        return;  // of the file, not of the instance, or read as a whole
       case JobKey::run:
         return read_run(node);
       case JobKey::gpus:
@@ -136,18 +160,41 @@ class InstanceReader {
           spec_.payload.cwd = *path;
         }
         return;
+      case JobKey::env_keep:
+        return read_env_keep(node);
+      case JobKey::work_dir:
+        if (const auto path = read_path(node, what, context_.base_dir)) {
+          spec_.payload.work_dir = *path;
+        }
+        return;
+      case JobKey::after_ids:
+        return read_after_ids(node);
+      case JobKey::params:
+        return read_params(node);
+      case JobKey::fingerprint:
+        return read_fingerprint(node);
       case JobKey::log:
         if (const auto path = read_path(node, what, spec_.payload.cwd)) {
           spec_.payload.log = *path;
         }
         return;
       case JobKey::linger:
-        return read_linger(node);
-      case JobKey::min_free_memory:
-        spec_.request.min_free_memory = size(node, what);
+        spec_.payload.linger = flag(node, what).value_or(spec_.payload.linger);
         return;
-      case JobKey::max_utilization:
-        spec_.request.max_utilization = read_percent(node, what, combination_, diagnostics_);
+      case JobKey::signal:
+        return read_signal(node);
+      case JobKey::requeue:
+        if (const auto requeue = flag(node, what)) {
+          spec_.request.rules["retry_config.requeue_on_timeout"] = *requeue ? "true" : "false";
+        }
+        return;
+      case JobKey::start_at:
+      case JobKey::at:
+        spec_.start_at = read_moment(node, what, context_.now, combination_, diagnostics_)
+                             .value_or(spec_.start_at);
+        return;
+      case JobKey::in:
+        spec_.start_at = context_.now + duration(node, what, Millis(0));
         return;
     }
   }
@@ -170,9 +217,21 @@ class InstanceReader {
         .value_or(otherwise);
   }
 
-  /// A word of a command: a text that the kernel will take.
-  std::optional<std::string> word(const Node& node) {
-    auto word = text(node, "run");
+  std::optional<bool> flag(const Node& node, std::string_view what) {
+    return read_flag(node, what, combination_, diagnostics_);
+  }
+
+  enum class Reads : std::uint8_t { kernel, bash };
+
+  /// A word of a command, for who reads it: a text that the kernel will take.
+  std::optional<std::string> word(const Node& node, Reads reads) {
+    std::optional<std::string> word;
+    if (reads == Reads::bash && node.kind == Node::Kind::scalar) {
+      word = substitute_in_shell(node.text, combination_);
+    }
+    if (!word || word->find('\0') != std::string::npos) {
+      word = text(node, "run");  // which says what is wrong
+    }
     if (word && word->size() > kLongestArgument) {
       report(node, fmt::format("this command has {} bytes, and the kernel takes {} in one "
                                "argument; put it into a script",
@@ -199,7 +258,7 @@ class InstanceReader {
   }
 
   void read_shell_command(const Node& node, bool in_list) {
-    auto command = word(node);
+    auto command = word(node, Reads::bash);
     if (!command) {
       return;
     }
@@ -219,7 +278,7 @@ class InstanceReader {
   void read_argv(const Node& node) {
     Command command;
     for (const auto& item : node.items) {
-      if (auto argument = word(*item)) {
+      if (auto argument = word(*item, Reads::kernel)) {
         command.argv.push_back(std::move(*argument));
       }
     }
@@ -279,6 +338,78 @@ class InstanceReader {
     }
   }
 
+  /// A text or a list of texts.
+  std::vector<std::string> names(const Node& node, std::string_view what) {
+    std::vector<std::string> out;
+    const auto add = [&](const Node& item) {
+      if (auto name = text(item, what)) {
+        out.push_back(std::move(*name));
+      }
+    };
+    if (node.kind == Node::Kind::list) {
+      std::ranges::for_each(node.items, [&](const NodePtr& item) { add(*item); });
+    } else {
+      add(node);
+    }
+    return out;
+  }
+
+  /// The names alone; their values are the submitter's.
+  void read_env_keep(const Node& node) {
+    auto kept = names(node, "env_keep");
+    for (const auto& name : kept) {
+      if (name.empty() || name.find('=') != std::string::npos) {
+        return report(node, fmt::format("'{}' cannot name a variable", name.substr(0, 100)));
+      }
+    }
+    spec_.payload.environment = std::make_shared<const Environment>(std::move(kept));
+  }
+
+  void read_after_ids(const Node& node) {
+    for (const auto& id_text : names(node, "after_ids")) {
+      std::uint64_t id = 0;
+      const auto* end = id_text.data() + id_text.size();
+      const auto [stop, error] = std::from_chars(id_text.data(), end, id);
+      if (error != std::errc{} || stop != end || id == 0) {
+        return report(node, fmt::format("'{}' is not the id of a job", id_text));
+      }
+      spec_.after.push_back(JobId{id});
+    }
+  }
+
+  void read_params(const Node& node) {
+    if (node.kind != Node::Kind::map) {
+      return report(node, fmt::format("'params' must be a map such as {{lr: 0.1}}, this is {}",
+                                      describe(node.kind)));
+    }
+    for (const auto& entry : node.entries) {
+      if (entry.key.empty() || entry.key.size() > kLongestVariable ||
+          entry.key.find('\0') != std::string::npos) {
+        diagnostics_.add_once(entry.key_at, "this cannot name a parameter");
+        continue;
+      }
+      if (const auto value = entry.value->kind == Node::Kind::null
+                                 ? std::optional(std::string())
+                                 : text(*entry.value, entry.key)) {
+        spec_.payload.params.insert_or_assign(entry.key, *value);
+      }
+    }
+  }
+
+  void read_fingerprint(const Node& node) {
+    constexpr std::size_t kDigits = 16;
+    const auto digits = text(node, "fingerprint");
+    if (!digits) {
+      return;
+    }
+    const auto* end = digits->data() + digits->size();
+    const auto [stop, error] =
+        std::from_chars(digits->data(), end, spec_.payload.fingerprint, kDigits);
+    if (error != std::errc{} || stop != end || digits->size() != kDigits) {
+      report(node, "'fingerprint' has sixteen hexadecimal digits");
+    }
+  }
+
   std::optional<std::string> read_path(const Node& node, std::string_view what,
                                        const std::filesystem::path& from) {
     const auto path = text(node, what);
@@ -301,15 +432,33 @@ class InstanceReader {
     return whole;
   }
 
-  void read_linger(const Node& node) {
-    const auto value = text(node, "linger");
-    if (!value) {
+  void read_signal(const Node& node) {
+    Result<WarningSignal> warning = WarningSignal{};
+    if (node.kind == Node::Kind::map) {
+      const auto* name = node.find("name");
+      const auto* before = node.find("before");
+      const std::size_t known = (name != nullptr ? 1U : 0U) + (before != nullptr ? 1U : 0U);
+      if (name == nullptr || node.entries.size() != known) {
+        return report(node,
+                      "'signal' has the keys 'name' and 'before', as in "
+                      "{name: USR1, before: 2m}");
+      }
+      const auto signal = text(*name, "name");
+      const Millis time =
+          before == nullptr ? kUsualWarning : duration(*before, "before", kUsualWarning);
+      if (!signal) {
+        return;
+      }
+      warning = make_warning(*signal, time);
+    } else if (const auto value = text(node, "signal")) {
+      warning = parse_warning(*value);
+    } else {
       return;
     }
-    if (*value != "true" && *value != "false") {
-      return report(node, fmt::format("'linger' must be true or false, not '{}'", *value));
+    if (!warning) {
+      return report(node, fmt::format("'signal': {}", warning.error().message));
     }
-    spec_.payload.linger = *value == "true";
+    spec_.payload.warning = *warning;
   }
 
   /// A share of no card means nothing; inherited from the defaults it is simply not needed.
@@ -326,6 +475,23 @@ class InstanceReader {
       report(*node, "'gpu_memory' needs at least one GPU, and this job has 'gpus: 0'");
     }
     request.gpu_memory.reset();
+  }
+
+  /// One that would be due before the job begins finds nobody who could heed it.
+  void check_signal(const JobKeys& own) {
+    auto& payload = spec_.payload;
+    if (payload.warning.signal == 0 || payload.time_limit <= Millis(0) ||
+        payload.warning.before < payload.time_limit) {
+      return;
+    }
+    const auto* node = own.get(JobKey::signal);
+    node = node != nullptr ? node : own.get(JobKey::time);
+    node = node != nullptr ? node : context_.defaults.get(JobKey::signal);
+    report(*node,
+           fmt::format("'signal' would come {} before the end, and 'time' is {}; it must "
+                       "be less",
+                       exact_duration(payload.warning.before), exact_duration(payload.time_limit)));
+    payload.warning = {};
   }
 
   const JobContext& context_;
@@ -351,10 +517,10 @@ std::string job_key_hint(std::string_view word) {
   if (foreign != kForeignWords.end()) {
     return fmt::format("; did you mean '{}'?", foreign->second);
   }
-  if (word == "<<") {
-    return "; YAML merge keys are not read, put what jobs share into 'defaults'";
-  }
-  return did_you_mean(word, kJobKeyNames);
+  std::vector<std::string_view> words(kJobKeyNames.begin(), kJobKeyNames.end());
+  const auto& rules = rule_words(RuleScope::any);
+  words.insert(words.end(), rules.begin(), rules.end());
+  return key_hint(word, words);
 }
 
 JobKeys JobKeys::read(const Node& where, std::string_view of, Diagnostics& diagnostics) {
@@ -366,12 +532,29 @@ JobKeys JobKeys::read(const Node& where, std::string_view of, Diagnostics& diagn
   }
   for (const auto& entry : where.entries) {
     const auto found = std::find(kJobKeyNames.begin(), kJobKeyNames.end(), entry.key);
+    if (found == kJobKeyNames.end() && names_rules(entry.key)) {
+      collect_rules(entry, keys.rules_, diagnostics);
+      continue;
+    }
     if (found == kJobKeyNames.end()) {
       diagnostics.add(entry.key_at,
                       fmt::format("unknown key '{}'{}", entry.key, job_key_hint(entry.key)));
       continue;
     }
     keys.nodes_[static_cast<std::size_t>(found - kJobKeyNames.begin())] = entry.value.get();
+  }
+  if (const auto* rules = keys.get(JobKey::rules); rules != nullptr) {
+    if (rules->kind != Node::Kind::map) {
+      diagnostics.add(rules->at,
+                      fmt::format("'rules' must be a map, this is {}", describe(rules->kind)));
+    } else {
+      collect_rules(*rules, RuleScope::any, {}, keys.rules_, diagnostics);
+    }
+  }
+  const auto begins =
+      std::ranges::count_if(kStartKeys, [&](JobKey key) { return keys.get(key) != nullptr; });
+  if (begins > 1) {
+    diagnostics.add(where.at, "give one of 'start_at', 'at' and 'in'");
   }
   return keys;
 }
@@ -380,7 +563,14 @@ JobReader::JobReader(const JobKeys& own, const JobContext& context, const Matrix
                      Diagnostics& diagnostics)
     : own_(own), context_(context), diagnostics_(diagnostics) {
   static const Combination kNothing;
+  const auto rules_vary = [](const JobKeys& keys) {
+    return std::ranges::any_of(keys.rules(),
+                               [](const RuleNode& rule) { return has_braces(*rule.value); });
+  };
   const auto varies = [&](JobKey key) {
+    if (key == JobKey::rules) {
+      return matrix.declared() && (rules_vary(own) || rules_vary(context.defaults));
+    }
     const auto in = [&](const Node* node) { return node != nullptr && has_braces(*node); };
     return matrix.declared() && (in(context.get(own, key)) ||
                                  (key == JobKey::env && in(context.defaults.get(JobKey::env))));
@@ -392,8 +582,6 @@ JobReader::JobReader(const JobKeys& own, const JobContext& context, const Matrix
     const bool moves = varies(key) || (key == JobKey::log && varies(JobKey::cwd));
     (moves ? varying_ : fixed).push_back(key);
   }
-  common_.request.min_free_memory = context.min_free_memory;
-  common_.request.max_utilization = context.max_utilization;
   common_.payload.cwd = context.base_dir.string();
   common_ = InstanceReader(std::move(common_), context, kNothing, diagnostics).read(own, fixed);
 }

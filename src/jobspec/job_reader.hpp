@@ -11,6 +11,7 @@
 #include "core/job.hpp"
 #include "jobspec/keys.hpp"
 #include "jobspec/matrix.hpp"
+#include "jobspec/rule_keys.hpp"
 #include "jobspec/yaml_tree.hpp"
 
 namespace berth {
@@ -26,18 +27,20 @@ class JobKeys {
                                     Diagnostics& diagnostics);
 
   [[nodiscard]] const Node* get(JobKey key) const { return nodes_[static_cast<std::size_t>(key)]; }
+  /// Of the map `rules` and those among the other keys.
+  [[nodiscard]] const std::vector<RuleNode>& rules() const { return rules_; }
   void set(JobKey key, const Node* node) { nodes_[static_cast<std::size_t>(key)] = node; }
 
  private:
   std::array<const Node*, kJobKeyNames.size()> nodes_{};
+  std::vector<RuleNode> rules_;
 };
 
 /// What a job has besides its own keys.
 struct JobContext {
   JobKeys defaults;
   std::filesystem::path base_dir;
-  std::optional<Bytes> min_free_memory;          ///< of the file's rules
-  std::optional<std::uint32_t> max_utilization;  ///< likewise
+  Millis now{0};  ///< what `in` counts from
 
   /// The job's own value, or the one of the defaults; null: neither.
   [[nodiscard]] const Node* get(const JobKeys& own, JobKey key) const {

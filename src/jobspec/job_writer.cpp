@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/moment.hpp"
+#include "jobspec/fingerprint.hpp"
 #include "jobspec/json_text.hpp"
 
 namespace berth {
@@ -50,6 +52,17 @@ void append_counts(std::string& out, const std::map<std::string, std::uint64_t>&
   out += '}';
 }
 
+void append_rules(std::string& out, const Overrides& rules) {
+  out += '{';
+  Commas commas(out);
+  for (const auto& [key, text] : rules) {
+    append_json_string(commas.next(), key);
+    out += ": ";
+    append_json_string(out, text);
+  }
+  out += '}';
+}
+
 void append_commands(std::string& out, const std::vector<Command>& commands) {
   if (commands.size() == 1 && commands.front().shell) {
     return append_json_string(out, commands.front().argv.front());
@@ -87,6 +100,52 @@ void append_environment(std::string& out, const Environment& environment) {
   out += '}';
 }
 
+/// A key and its text, unless that is empty.
+void append_text(std::string& out, std::string_view key, std::string_view text) {
+  if (!text.empty()) {
+    append(out, R"(, "{}": )", key);
+    append_json_string(out, text);
+  }
+}
+
+void append_traits(std::string& out, const JobFile& file) {
+  const auto& traits = file.traits;
+  if (file.skip_done) {
+    out += R"(, "resume": true)";
+  }
+  BatchTraits told = traits;
+  told.pid = 0;  // of who submits it
+  if (told == BatchTraits{} && file.derived.empty()) {
+    return;
+  }
+  append(out, R"(, "files": {{"config_index": {})", traits.config_index);
+  append_text(out, "dialect", traits.dialect);
+  append_text(out, "state_dir", traits.state_dir);
+  append_text(out, "log", traits.log);
+  append_text(out, "mode", traits.mode);
+  append_text(out, "config_file", traits.config_file);
+  if (!file.derived.empty()) {
+    out += R"(, "derived": {)";
+    Commas commas(out);
+    for (const auto& derived : file.derived) {
+      append_json_string(commas.next(), derived.path);
+      out += ": ";
+      append_json_string(out, derived.content);
+    }
+    out += '}';
+  }
+  out += '}';
+}
+
+void append_ids(std::string& out, const std::vector<JobId>& ids) {
+  out += R"(, "after_ids": [)";
+  Commas commas(out);
+  for (const JobId id : ids) {
+    append(commas.next(), "{}", id.value);
+  }
+  out += ']';
+}
+
 }  // namespace
 
 std::string gpu_count_text(GpuCount gpus) {
@@ -99,13 +158,27 @@ std::string job_file_head(const JobFile& file) {
   append_json_string(out, file.name);
   append(out, R"(, "rules": {{"max_concurrent": {}, "resources": )", file.max_concurrent);
   append_counts(out, file.resources);
+  for (const auto& [key, text] : file.rules) {
+    out += ", ";
+    append_json_string(out, key);
+    out += ": ";
+    append_json_string(out, text);
+  }
   out += R"(}, "queues": {)";
   Commas commas(out);
   for (const auto& queue : file.queues) {
     append_json_string(commas.next(), queue.name);
-    append(out, ": {}", queue.limit);
+    if (queue.rules.empty()) {
+      append(out, ": {}", queue.limit);
+    } else {
+      append(out, R"(: {{"limit": {}, "rules": )", queue.limit);
+      append_rules(out, queue.rules);
+      out += '}';
+    }
   }
-  return out + R"(}, "jobs": [)";
+  out += '}';
+  append_traits(out, file);
+  return out + R"(, "jobs": [)";
 }
 
 void append_job(std::string& out, const JobSpec& job, std::span<const JobSpec> jobs,
@@ -131,29 +204,54 @@ void append_job(std::string& out, const JobSpec& job, std::span<const JobSpec> j
   append_counts(out, request.resources);
   out += R"(, "queue": )";
   append_json_string(out, job.queue);
-  append(out, R"(, "priority": {}, "after": [)", job.priority);
+  append(out, R"(, "priority": {}, "{}": [)", job.priority,
+         job.after_kind == After::any      ? "after_any"
+         : job.after_kind == After::failed ? "after_failed"
+                                           : "after");
   Commas commas(out);
   for (const auto index : job.after_index) {
     append_json_string(commas.next(), jobs[index].name);
   }
-  append(out, R"(], "retries": {}, "time": )", job.retries);
+  out += ']';
+  if (!job.after.empty()) {
+    append_ids(out, job.after);
+  }
+  append(out, R"(, "retries": {}, "time": )", job.retries);
   append_seconds(out, payload.time_limit);
   out += R"(, "grace": )";
   append_seconds(out, payload.grace);
   out += R"(, "env": )";
   append_environment(out, payload.extra_env);
+  if (payload.environment != nullptr) {
+    out += R"(, "env_keep": )";
+    append_texts(out, *payload.environment);
+  }
   out += R"(, "cwd": )";
   append_json_string(out, payload.cwd);
   if (!payload.log.empty()) {
     out += R"(, "log": )";
     append_json_string(out, payload.log);
   }
+  append_text(out, "work_dir", payload.work_dir);
   append(out, R"(, "linger": {})", payload.linger);
-  if (request.min_free_memory) {
-    append(out, R"(, "min_free_memory": {})", *request.min_free_memory);
+  if (!payload.params.empty()) {
+    out += R"(, "params": )";
+    append_rules(out, payload.params);
   }
-  if (request.max_utilization) {
-    append(out, R"(, "max_utilization": {})", *request.max_utilization);
+  if (payload.fingerprint != 0 && payload.fingerprint != fingerprint(job)) {
+    append(out, R"(, "fingerprint": "{:016x}")", payload.fingerprint);
+  }
+  if (payload.warning.signal != 0) {
+    out += R"(, "signal": )";
+    append_json_string(out, format_warning(payload.warning));
+  }
+  if (job.start_at != Millis{0}) {
+    out += R"(, "start_at": )";
+    append_json_string(out, exact_moment(job.start_at));
+  }
+  if (!request.rules.empty()) {
+    out += R"(, "rules": )";
+    append_rules(out, request.rules);
   }
   out += '}';
 }

@@ -5,19 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "jobspec/shell_quotes.hpp"
+#include "jobspec/value_list.hpp"
+
 namespace berth {
 namespace {
 
+/// Keys of YAML in one line go up to 1024 bytes; longer ones could not be written out again.
+constexpr std::size_t kLongestAxis = 1000;
 constexpr std::uint64_t kTooMany = std::uint64_t{1} << 63U;
-
-bool is_word(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
-}
 
 const Binding* find(const Combination& combination, std::string_view axis) {
   const auto found = std::find_if(combination.begin(), combination.end(),
@@ -69,6 +65,27 @@ std::string substitute(std::string_view text, const Combination& combination) {
   return out;
 }
 
+std::string substitute_in_shell(std::string_view text, const Combination& combination) {
+  if (combination.empty() || text.find('{') == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string out;
+  ShellReader shell(text);
+  scan(
+      text, [&](std::string_view name) { return find(combination, name) != nullptr; },
+      [&](std::string_view piece) { out += piece; },
+      [&](std::string_view name) {
+        const auto value = find(combination, name)->value;
+        if (is_plain_value(value)) {
+          out += value;  // as nearly all are, so that a large matrix is cheap
+          return;
+        }
+        const auto offset = static_cast<std::size_t>(name.data() - text.data()) - 1;
+        out += quote_value(value, shell.place_at(offset));
+      });
+  return out;
+}
+
 bool mentions(std::string_view text, std::string_view axis) {
   bool found = false;
   scan(
@@ -80,97 +97,153 @@ bool mentions(std::string_view text, std::string_view axis) {
 std::vector<std::string_view> placeholders(std::string_view text) {
   std::vector<std::string_view> found;
   scan(
-      text, is_word, [](std::string_view) {},
+      text, is_axis_name, [](std::string_view) {},
       [&](std::string_view name) { found.push_back(name); });
   return found;
 }
 
-Matrix Matrix::read(const Node& node, Diagnostics& diagnostics) {
-  Matrix matrix;
-  matrix.declared_ = true;
-  if (node.kind == Node::Kind::list) {
-    matrix.read_include(node, diagnostics);
-  } else if (node.kind == Node::Kind::map) {
-    for (const auto& entry : node.entries) {
-      if (entry.key != "include") {
-        matrix.read_axis(entry, diagnostics);
-      }
-    }
-    if (const auto* include = node.find("include"); include != nullptr) {
-      matrix.read_include(*include, diagnostics);
-    }
-  } else {
-    diagnostics.add(node.at, "'matrix' must be a map of axes, for example {lr: [0.1, 0.01]}");
-    return matrix;
-  }
-  if (matrix.axes_.empty() && matrix.include_.empty()) {
-    diagnostics.add(node.at, "'matrix' has no values, so there would be no job");
-  }
-  return matrix;
+bool is_axis_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !name.empty() && name.size() <= kLongestAxis && letter(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-void Matrix::read_axis(const Node::Entry& entry, Diagnostics& diagnostics) {
-  if (!is_word(entry.key)) {
-    diagnostics.add(
-        entry.key_at,
-        fmt::format("'{}' cannot name an axis: use letters, digits, '_' and '-'", entry.key));
-    return;
+std::string instance_name(std::string_view name, const Combination& combination) {
+  std::string out = substitute(name, combination);
+  for (const auto& [axis, value] : combination) {
+    if (!mentions(name, axis)) {
+      out += fmt::format("-{}", value);
+    }
   }
-  const auto& node = *entry.value;
-  if (node.kind != Node::Kind::list || node.items.empty()) {
-    diagnostics.add(node.at,
-                    fmt::format("axis '{}' needs a list of values, for example [1, 2]", entry.key));
-    return;
+  return out;
+}
+
+std::string_view Matrix::keep(std::string text) {
+  if (made_ == nullptr) {
+    made_ = std::make_shared<std::deque<std::string>>();
   }
-  Axis axis{entry.key, {}};
+  return made_->emplace_back(std::move(text));
+}
+
+bool Matrix::has_axis(std::string_view name) const {
+  return std::any_of(factors_.begin(), factors_.end(), [&](const Factor& factor) {
+    return std::find(factor.axes.begin(), factor.axes.end(), name) != factor.axes.end();
+  });
+}
+
+Status Matrix::check_names(const std::vector<std::string>& names) const {
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (!is_axis_name(*name)) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("'{}' cannot name an axis: use letters, digits, '_' and '-'", *name));
+    }
+    if (has_axis(*name) || std::find(names.begin(), name, *name) != name) {
+      return fail(ErrorCode::invalid, fmt::format("axis '{}' is there twice", *name));
+    }
+  }
+  return {};
+}
+
+void Matrix::add_factor(const std::vector<std::string>& names,
+                        std::vector<std::string_view> values) {
+  declared_ = true;
+  Factor factor;
+  for (const auto& name : names) {
+    factor.axes.push_back(keep(name));
+  }
+  factor.values = std::move(values);
+  factors_.push_back(std::move(factor));
+}
+
+Status Matrix::add_axis(AxisValues axis) {
+  TRY(check_names({axis.name}));
   std::unordered_set<std::string_view> seen;
-  for (const auto& item : node.items) {
-    if (item->kind != Node::Kind::scalar) {
-      diagnostics.add(item->at, fmt::format("a value of axis '{}' must be a single value, this is "
-                                            "{}",
-                                            entry.key, describe(item->kind)));
-    } else if (!seen.insert(item->text).second) {
-      diagnostics.add(item->at,
-                      fmt::format("axis '{}' has the value '{}' twice", entry.key, item->text));
-    } else {
-      axis.values.push_back(item->text);
+  std::vector<std::string_view> values;
+  for (auto& value : axis.values) {
+    values.push_back(keep(std::move(value)));
+    if (!seen.insert(values.back()).second) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("axis '{}' has the value '{}' twice", axis.name, values.back()));
     }
   }
-  if (!axis.values.empty()) {
-    axes_.push_back(std::move(axis));
+  if (values.empty()) {
+    return fail(ErrorCode::invalid, fmt::format("axis '{}' has no values", axis.name));
   }
+  add_factor({axis.name}, std::move(values));
+  return {};
 }
 
-void Matrix::read_include(const Node& node, Diagnostics& diagnostics) {
-  if (node.kind != Node::Kind::list) {
-    diagnostics.add(node.at, "'include' must be a list of maps, for example [{lr: 1, seed: 7}]");
-    return;
+Status Matrix::add_zip(std::vector<AxisValues> axes) {
+  std::vector<std::string> names;
+  for (const auto& axis : axes) {
+    names.push_back(axis.name);
   }
-  for (const auto& item : node.items) {
-    if (item->kind != Node::Kind::map || item->entries.empty()) {
-      diagnostics.add(item->at, fmt::format("each combination is a map of axes, this is {}",
-                                            describe(item->kind)));
-      continue;
+  TRY(check_names(names));
+  for (const auto& axis : axes) {
+    if (axis.values.size() != axes.front().values.size()) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("axes that go together have equally many values, but '{}' has {} and "
+                              "'{}' has {}",
+                              axes.front().name, axes.front().values.size(), axis.name,
+                              axis.values.size()));
     }
-    Combination combination;
-    for (const auto& entry : item->entries) {
-      if (!is_word(entry.key)) {
-        diagnostics.add(entry.key_at, fmt::format("'{}' cannot name an axis", entry.key));
-      } else if (entry.value->kind != Node::Kind::scalar) {
-        diagnostics.add(entry.value->at,
-                        fmt::format("axis '{}' needs a single value here, this is {}", entry.key,
-                                    describe(entry.value->kind)));
-      } else {
-        combination.push_back({entry.key, entry.value->text});
+  }
+  if (axes.empty() || axes.front().values.empty()) {
+    return fail(ErrorCode::invalid, "axes that go together need values");
+  }
+  std::vector<std::string_view> values;
+  for (std::size_t row = 0; row < axes.front().values.size(); ++row) {
+    for (auto& axis : axes) {
+      values.push_back(keep(std::move(axis.values[row])));
+    }
+  }
+  add_factor(names, std::move(values));
+  return {};
+}
+
+Status Matrix::add_table(CsvTable table) {
+  TRY(check_names(table.header));
+  std::vector<std::string_view> values;
+  for (auto& row : table.rows) {
+    for (auto& field : row) {
+      values.push_back(keep(std::move(field)));
+    }
+  }
+  if (values.empty()) {
+    return fail(ErrorCode::invalid, "the table has no rows");
+  }
+  add_factor(table.header, std::move(values));
+  return {};
+}
+
+Status Matrix::add_combination(std::vector<std::pair<std::string, std::string>> values) {
+  Combination combination;
+  for (auto& [name, value] : values) {
+    if (!is_axis_name(name)) {
+      return fail(ErrorCode::invalid, fmt::format("'{}' cannot name an axis", name));
+    }
+    if (find(combination, name) != nullptr) {
+      return fail(ErrorCode::invalid, fmt::format("axis '{}' is there twice", name));
+    }
+    combination.push_back({keep(std::move(name)), keep(std::move(value))});
+  }
+  if (combination.empty()) {
+    return fail(ErrorCode::invalid, "a combination needs at least one value");
+  }
+  for (const auto& factor : factors_) {
+    for (const auto axis : factor.axes) {
+      if (find(combination, axis) == nullptr) {
+        return fail(ErrorCode::invalid,
+                    fmt::format("this combination has no value for '{}'", axis));
       }
     }
-    for (const auto& axis : axes_) {
-      if (item->find(axis.name) == nullptr) {
-        diagnostics.add(item->at, fmt::format("this combination has no value for '{}'", axis.name));
-      }
-    }
-    include_.push_back(std::move(combination));
   }
+  declared_ = true;
+  include_.push_back(std::move(combination));
+  return {};
 }
 
 std::vector<std::string_view> Matrix::axis_names() const {
@@ -180,8 +253,8 @@ std::vector<std::string_view> Matrix::axis_names() const {
       names.push_back(name);
     }
   };
-  for (const auto& axis : axes_) {
-    add(axis.name);
+  for (const auto& factor : factors_) {
+    std::for_each(factor.axes.begin(), factor.axes.end(), add);
   }
   for (const auto& combination : include_) {
     for (const auto& binding : combination) {
@@ -192,12 +265,12 @@ std::vector<std::string_view> Matrix::axis_names() const {
 }
 
 std::uint64_t Matrix::product() const {
-  if (axes_.empty()) {
+  if (factors_.empty()) {
     return declared_ ? 0 : 1;
   }
   std::uint64_t size = 1;
-  for (const auto& axis : axes_) {
-    if (__builtin_mul_overflow(size, axis.values.size(), &size) || size > kTooMany) {
+  for (const auto& factor : factors_) {
+    if (__builtin_mul_overflow(size, factor.rows(), &size) || size > kTooMany) {
       return kTooMany;
     }
   }
@@ -213,11 +286,14 @@ Combination Matrix::at(std::uint64_t index) const {
   if (index >= in_product) {
     return include_[index - in_product];
   }
-  Combination combination(axes_.size());
-  for (std::size_t i = axes_.size(); i-- > 0;) {
-    const auto& axis = axes_[i];
-    combination[i] = {axis.name, axis.values[index % axis.values.size()]};
-    index /= axis.values.size();
+  Combination combination;
+  std::uint64_t below = in_product;  // combinations of the factors from here on
+  for (const auto& factor : factors_) {
+    below /= factor.rows();
+    const auto row = index / below % factor.rows();
+    for (std::size_t i = 0; i < factor.axes.size(); ++i) {
+      combination.push_back({factor.axes[i], factor.values[row * factor.axes.size() + i]});
+    }
   }
   return combination;
 }

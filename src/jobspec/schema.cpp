@@ -1,10 +1,15 @@
 #include "jobspec/schema.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "core/rule_table.hpp"
 #include "jobspec/json_text.hpp"
 #include "jobspec/keys.hpp"
 
@@ -94,8 +99,12 @@ std::string_view definition_of(ValueShape shape) {
       return "size";
     case ValueShape::duration:
       return "duration";
-    case ValueShape::percent:
-      return "percent";
+    case ValueShape::moment:
+      return "text";
+    case ValueShape::after:
+      return "after";
+    case ValueShape::own_rules:
+      return "own_rules";
     case ValueShape::counts:
       return "counts";
     case ValueShape::names:
@@ -104,6 +113,12 @@ std::string_view definition_of(ValueShape shape) {
       return "variables";
     case ValueShape::flag:
       return "flag";
+    case ValueShape::fingerprint:
+      return "fingerprint";
+    case ValueShape::files:
+      return "files";
+    case ValueShape::warning:
+      return "warning";
     case ValueShape::queues:
       return "queues";
     case ValueShape::job:
@@ -142,12 +157,79 @@ void property(Writer& w, const KeyInfo& key) {
   w.close();
 }
 
-void properties(Writer& w, std::span<const KeyInfo> keys) {
+/// What a rule may hold. Any of them may be filled in by the matrix.
+void rule(Writer& w, const RuleDef& def, std::string_view name) {
+  w.open(name);
+  w.text("description", def.help);
+  if (def.type == "N") {
+    integer(w, 0, std::numeric_limits<std::int32_t>::max());
+  } else if (def.type == "SIZE" && def.key != "min_free_memory") {
+    w.ref("size");
+  } else if (def.type == "TIME") {
+    w.ref("duration");
+  } else if (def.type == "PERCENT") {
+    w.ref("percent");
+  } else if (def.type == "BOOL") {
+    w.ref("switch");
+  } else if (def.type == "LIST") {
+    w.ref("names");
+  } else if (def.type != "default|N" && def.type.find('|') != std::string_view::npos) {
+    w.open_list("anyOf");
+    w.open();
+    w.open_list("enum");
+    for (std::size_t begin = 0; begin <= def.type.size();) {
+      const auto end = std::min(def.type.find('|', begin), def.type.size());
+      w.text({}, def.type.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    w.close_list();
+    w.close();
+    w.open();
+    w.text("type", "string");
+    w.text("pattern", kPlaceholder);
+    w.close();
+    w.close_list();
+  } else {
+    w.ref("text");
+  }
+  w.close();
+}
+
+/// The rules of a scope: flat, with dots, and as maps of those that belong together.
+void rules(Writer& w, RuleScope scope, std::span<const KeyInfo> beside) {
+  std::map<std::string_view, std::vector<const RuleDef*>> groups;
+  for (const RuleDef& def : rule_definitions()) {
+    if (def.scope < scope || std::ranges::find(beside, def.key, &KeyInfo::name) != beside.end()) {
+      continue;
+    }
+    rule(w, def, def.key);
+    if (const auto dot = def.key.find('.'); dot != std::string_view::npos) {
+      groups[def.key.substr(0, dot)].push_back(&def);
+    }
+  }
+  for (const auto& [group, members] : groups) {
+    w.open(group);
+    w.text("description", "Rules that belong together, as a map.");
+    w.text("type", "object");
+    w.raw("additionalProperties", "false");
+    w.open("properties");
+    for (const RuleDef* def : members) {
+      rule(w, *def, def->key.substr(group.size() + 1));
+    }
+    w.close();
+    w.close();
+  }
+}
+
+void properties(Writer& w, std::span<const KeyInfo> keys, std::optional<RuleScope> scope = {}) {
   w.text("type", "object");
   w.raw("additionalProperties", "false");
   w.open("properties");
   for (const auto& key : keys) {
     property(w, key);
+  }
+  if (scope) {
+    rules(w, *scope, keys);
   }
   w.close();
 }
@@ -192,11 +274,45 @@ void define_matrix(Writer& w) {
   w.text("type", "object");
   w.raw("minProperties", "1");
   w.raw("propertyNames", fmt::format(R"({{"pattern": {}}})", json_string(kWord)));
-  w.raw("properties", R"({"include": {"$ref": "#/$defs/combinations"}})");
-  w.open("additionalProperties");
-  w.text("type", "array");
-  w.raw("minItems", "1");
-  w.raw("items", R"({"$ref": "#/$defs/text"})");
+  w.open("properties");
+  w.raw("include", R"({"$ref": "#/$defs/combinations"})");
+  w.raw("csv", R"({"type": "string", "minLength": 1})");
+  w.open("zip");
+  w.open_list("anyOf");
+  w.raw({}, R"({"$ref": "#/$defs/zip"})");
+  w.raw({}, R"({"type": "array", "items": {"$ref": "#/$defs/zip"}})");
+  w.close_list();
+  w.close();
+  w.close();
+  w.raw("additionalProperties", R"({"$ref": "#/$defs/axis"})");
+  w.close();
+  w.close_list();
+  w.close();
+
+  w.open("zip");
+  w.text("type", "object");
+  w.raw("minProperties", "1");
+  w.raw("propertyNames", fmt::format(R"({{"pattern": {}}})", json_string(kWord)));
+  w.raw("additionalProperties", R"({"$ref": "#/$defs/axis"})");
+  w.close();
+
+  w.open("axis");
+  w.open_list("anyOf");
+  w.raw({}, R"({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/text"}})");
+  w.open();
+  w.text("type", "string");
+  w.text("pattern", R"(,|[0-9]\.\.|^\s*(linear|log)\()");
+  w.close();
+  w.open();
+  w.text("type", "object");
+  w.raw("minProperties", "1");
+  w.raw("maxProperties", "1");
+  w.raw("additionalProperties", "false");
+  w.open("properties");
+  for (const std::string_view scale : {"linear", "log"}) {
+    w.raw(scale,
+          R"({"type": "array", "minItems": 3, "maxItems": 3, "items": {"$ref": "#/$defs/text"}})");
+  }
   w.close();
   w.close();
   w.close_list();
@@ -221,10 +337,58 @@ void define_values(Writer& w) {
   w.close_list();
   w.close();
 
+  w.open("switch");
+  w.open_list("anyOf");
+  w.raw({}, R"({"type": "boolean"})");
+  w.raw({}, R"({"enum": [0, 1]})");
+  w.open();
+  w.text("type", "string");
+  w.pattern("^(true|false|yes|no|on|off|0|1)$");
+  w.close();
+  w.close_list();
+  w.close();
+
+  w.open("fingerprint");
+  w.text("type", "string");
+  w.text("pattern", "^[0-9a-f]{16}$");
+  w.close();
+
+  w.open("warning");
+  w.open_list("anyOf");
+  w.raw({}, R"({"$ref": "#/$defs/text"})");
+  w.open();
+  w.text("type", "object");
+  w.raw("additionalProperties", "false");
+  w.raw("required", R"(["name"])");
+  w.open("properties");
+  w.raw("name", R"({"$ref": "#/$defs/text"})");
+  w.raw("before", R"({"$ref": "#/$defs/duration"})");
+  w.close();
+  w.close();
+  w.close_list();
+  w.close();
+
   w.open("names");
   w.open_list("anyOf");
   w.raw({}, R"({"$ref": "#/$defs/text"})");
   w.raw({}, R"({"type": "array", "items": {"$ref": "#/$defs/text"}})");
+  w.close_list();
+  w.close();
+
+  w.open("after");
+  w.open_list("anyOf");
+  w.raw({}, R"({"$ref": "#/$defs/names"})");
+  w.open();
+  w.text("type", "object");
+  w.raw("additionalProperties", "false");
+  w.raw("minProperties", "1");
+  w.raw("maxProperties", "1");
+  w.open("properties");
+  for (const std::string_view kind : {"ok", "any", "failed"}) {
+    w.raw(kind, R"({"$ref": "#/$defs/names"})");
+  }
+  w.close();
+  w.close();
   w.close_list();
   w.close();
 
@@ -267,7 +431,7 @@ void define_queues(Writer& w) {
   integer(w, 0, kMostConcurrent);
   w.close();
   w.open();
-  properties(w, kQueueKeys);
+  properties(w, kQueueKeys, RuleScope::any);
   w.close();
   w.close_list();
   w.close();
@@ -289,10 +453,16 @@ std::string job_file_schema() {
   w.raw("else", R"({"properties": {"jobs": {"items": {"required": ["run"]}}}})");
   w.open("$defs");
   w.open("job");
-  properties(w, kJobKeys);
+  properties(w, kJobKeys, RuleScope::any);
+  w.close();
+  w.open("own_rules");
+  properties(w, {}, RuleScope::any);
   w.close();
   w.open("rules");
-  properties(w, kRuleKeys);
+  properties(w, kRuleKeys, RuleScope::batch);
+  w.close();
+  w.open("files");
+  properties(w, kFilesKeys);
   w.close();
   define_queues(w);
   define_matrix(w);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/moment.hpp"
 #include "base/utf8.hpp"
 #include "jobspec/keys.hpp"
 
@@ -14,18 +15,17 @@ namespace {
 /// What the daemon takes, too.
 constexpr Millis kLongestTime = std::chrono::hours(24 * 3660);
 
-/// " (with lr=0.1)": said when it is the matrix that made the value what it is.
-std::string with(const Node& node, const Combination& combination) {
+}  // namespace
+
+std::string made_by(std::string_view text, const Combination& combination) {
   std::string out;
   for (const auto& [axis, value] : combination) {
-    if (mentions(node.text, axis)) {
+    if (mentions(text, axis)) {
       out += fmt::format("{}{}={}", out.empty() ? " (with " : ", ", axis, value);
     }
   }
   return out.empty() ? out : out + ")";
 }
-
-}  // namespace
 
 std::optional<std::string> read_text(const Node& node, std::string_view what,
                                      const Combination& combination, Diagnostics& diagnostics) {
@@ -55,7 +55,7 @@ std::optional<std::int64_t> read_integer(const Node& node, std::string_view what
   if (error != std::errc{} || stop != end || value < min || value > max) {
     diagnostics.add_once(
         node.at, fmt::format("'{}' must be a whole number from {} to {}, not '{}'{}", what, min,
-                             max, *text, with(node, combination)));
+                             max, *text, made_by(node.text, combination)));
     return std::nullopt;
   }
   return value;
@@ -69,8 +69,8 @@ std::optional<Bytes> read_size(const Node& node, std::string_view what,
   }
   const auto size = parse_size(*text);
   if (!size) {
-    diagnostics.add_once(
-        node.at, fmt::format("'{}': {}{}", what, size.error().message, with(node, combination)));
+    diagnostics.add_once(node.at, fmt::format("'{}': {}{}", what, size.error().message,
+                                              made_by(node.text, combination)));
     return std::nullopt;
   }
   return *size;
@@ -85,7 +85,7 @@ std::optional<Millis> read_duration(const Node& node, std::string_view what,
   const auto duration = parse_duration(*text);
   if (!duration) {
     diagnostics.add_once(node.at, fmt::format("'{}': {}{}", what, duration.error().message,
-                                              with(node, combination)));
+                                              made_by(node.text, combination)));
     return std::nullopt;
   }
   if (*duration > kLongestTime) {
@@ -96,25 +96,30 @@ std::optional<Millis> read_duration(const Node& node, std::string_view what,
   return *duration;
 }
 
-std::optional<std::uint32_t> read_percent(const Node& node, std::string_view what,
-                                          const Combination& combination,
-                                          Diagnostics& diagnostics) {
-  auto text = read_text(node, what, combination, diagnostics);
+std::optional<Millis> read_moment(const Node& node, std::string_view what, Millis now,
+                                  const Combination& combination, Diagnostics& diagnostics) {
+  const auto text = read_text(node, what, combination, diagnostics);
   if (!text) {
     return std::nullopt;
   }
-  if (text->ends_with('%')) {
-    text->pop_back();
-  }
-  std::uint32_t value = 0;
-  const auto* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
-  if (error != std::errc{} || stop != end || value > 100) {
-    diagnostics.add_once(node.at, fmt::format("'{}' must be a percentage from 0 to 100, not '{}'{}",
-                                              what, *text, with(node, combination)));
+  const auto moment = parse_moment(*text, now);
+  if (!moment) {
+    diagnostics.add_once(node.at, fmt::format("'{}': {}{}", what, moment.error().message,
+                                              made_by(node.text, combination)));
     return std::nullopt;
   }
-  return value;
+  return *moment;
+}
+
+std::optional<bool> read_flag(const Node& node, std::string_view what,
+                              const Combination& combination, Diagnostics& diagnostics) {
+  const auto value = read_text(node, what, combination, diagnostics);
+  if (value && *value != "true" && *value != "false") {
+    diagnostics.add_once(node.at,
+                         fmt::format("'{}' must be true or false, not '{}'", what, *value));
+    return std::nullopt;
+  }
+  return value ? std::optional(*value == "true") : std::nullopt;
 }
 
 std::map<std::string, std::uint64_t> read_resources(const Node& node,
@@ -139,6 +144,20 @@ std::map<std::string, std::uint64_t> read_resources(const Node& node,
     }
   }
   return resources;
+}
+
+std::string name_problem(std::string_view name) {
+  constexpr std::size_t kLongestName = 200;
+  const bool clean = std::none_of(name.begin(), name.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (name.empty() || !clean || !is_utf8(name)) {
+    return "a name must not be empty or have control characters, and must be UTF-8";
+  }
+  if (name.size() > kLongestName) {
+    return fmt::format("the name '{}…' is longer than {} bytes", name.substr(0, 40), kLongestName);
+  }
+  return {};
 }
 
 bool is_label(std::string_view name) {

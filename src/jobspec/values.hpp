@@ -15,6 +15,9 @@
 
 namespace berth {
 
+/// " (with lr=0.1)": said when it is the matrix that made the value what it is.
+[[nodiscard]] std::string made_by(std::string_view text, const Combination& combination);
+
 /// Any scalar, without NUL.
 [[nodiscard]] std::optional<std::string> read_text(const Node& node, std::string_view what,
                                                    const Combination& combination,
@@ -29,14 +32,21 @@ namespace berth {
 [[nodiscard]] std::optional<Millis> read_duration(const Node& node, std::string_view what,
                                                   const Combination& combination,
                                                   Diagnostics& diagnostics);
-/// 0 to 100, with or without '%'.
-[[nodiscard]] std::optional<std::uint32_t> read_percent(const Node& node, std::string_view what,
-                                                        const Combination& combination,
-                                                        Diagnostics& diagnostics);
+/// A point in time, see parse_moment().
+[[nodiscard]] std::optional<Millis> read_moment(const Node& node, std::string_view what, Millis now,
+                                                const Combination& combination,
+                                                Diagnostics& diagnostics);
+/// true or false.
+[[nodiscard]] std::optional<bool> read_flag(const Node& node, std::string_view what,
+                                            const Combination& combination,
+                                            Diagnostics& diagnostics);
 /// A map of names to counts; what could be read of it.
 [[nodiscard]] std::map<std::string, std::uint64_t> read_resources(const Node& node,
                                                                   const Combination& combination,
                                                                   Diagnostics& diagnostics);
+
+/// Why `name` cannot name a job or a batch; empty: it can.
+[[nodiscard]] std::string name_problem(std::string_view name);
 
 /// Whether `name` can name a queue or a resource: short, UTF-8, and no blank, comma, '=' or
 /// control character in it.

@@ -37,6 +37,8 @@ class TreeBuilder : public YAML::EventHandler {
   explicit TreeBuilder(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
   [[nodiscard]] NodePtr root() const { return root_; }
+  /// Where the last text in quotes, or in a block, begins.
+  [[nodiscard]] std::optional<Position> last_quoted() const { return last_quoted_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
@@ -46,12 +48,15 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    leaf(mark, anchor, Node::Kind::null, {});
+    leaf(mark, anchor, Node::Kind::null, {}, false);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    leaf(mark, anchor, Node::Kind::scalar, value);
+    leaf(mark, anchor, Node::Kind::scalar, value, tag == "!");
+    if (tag == "!") {
+      last_quoted_ = to_position(mark);
+    }
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -92,11 +97,13 @@ class TreeBuilder : public YAML::EventHandler {
     std::unordered_map<std::string, std::uint32_t> lines;  // where each key of a map was
   };
 
-  void leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind, std::string text) {
+  void leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind, std::string text,
+            bool quoted) {
     auto node = std::make_shared<Node>();
     node->kind = kind;
     node->at = to_position(mark);
     node->text = std::move(text);
+    node->quoted = quoted;
     if (anchor != YAML::NullAnchor) {
       anchors_[anchor] = node;
     }
@@ -162,12 +169,37 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, NodePtr> anchors_;  // complete ones only
   std::size_t aliased_ = 0;
+  std::optional<Position> last_quoted_;
   int documents_ = 0;
 };
 
 bool is_indented_by_tab(std::string_view text, std::uint32_t line) {
   text = line_of(text, line);
   return text.substr(0, text.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
+}
+
+/// Whether the quote that stands there has its other half. yaml-cpp lets the end of the file close
+/// it, and takes all that follows for part of the text.
+bool is_closed(std::string_view text, Position at) {
+  const std::string_view line = line_of(text, at.line);
+  if (at.column > line.size()) {
+    return true;
+  }
+  const char* const begin = line.data() + at.column - 1;
+  const std::string_view rest(begin, static_cast<std::size_t>(text.data() + text.size() - begin));
+  const char quote = rest.front();
+  if (quote != '"' && quote != '\'') {
+    return true;  // a block, or what stands before a quote
+  }
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    const bool doubled = quote == '\'' && rest.substr(i).starts_with("''");
+    if (doubled || (quote == '"' && rest[i] == '\\')) {
+      ++i;  // what follows is part of the text
+    } else if (rest[i] == quote) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// yaml-cpp takes some control characters for the end of the file and says nothing.
@@ -229,6 +261,10 @@ NodePtr parse_yaml(std::string_view text, Diagnostics& diagnostics) {
                                         ? "; this line is indented with a tab, use blanks"
                                     : flow ? "; inside [ ] and { } quote texts that have braces"
                                            : ""));
+    return nullptr;
+  }
+  if (const auto at = builder.last_quoted(); at && !is_closed(text, *at)) {
+    diagnostics.add(*at, "not valid YAML: the quote that begins here is not closed");
     return nullptr;
   }
   if (builder.root() == nullptr) {

@@ -29,6 +29,7 @@ struct Node {
   Kind kind = Kind::null;
   Position at;
   std::string text;            ///< of a scalar
+  bool quoted = false;         ///< a scalar in quotes: a text, whatever it looks like
   std::vector<NodePtr> items;  ///< of a list
   std::vector<Entry> entries;  ///< of a map, in the order of the file, each key once
   std::size_t weight = 1;      ///< nodes below and including this one, aliases written out

@@ -7,11 +7,17 @@
 
 namespace berth {
 
-enum class ControlKind : std::uint8_t { kill = 1, pause = 2, resume = 3, forward = 4 };
+enum class ControlKind : std::uint8_t {
+  kill = 1,
+  pause = 2,
+  resume = 3,
+  forward = 4,
+  warn = 5,  ///< the warning signal, the time the job has asked for, then kill; since record 2
+};
 
 struct ControlWord {
   ControlKind kind = ControlKind::kill;
-  std::uint32_t value = 0;  ///< kill: grace in units of 100 ms; forward: the signal
+  std::uint32_t value = 0;  ///< kill, warn: grace in units of 100 ms; forward: the signal
 };
 
 inline constexpr std::uint32_t kControlValueMax = 0xfffffe;

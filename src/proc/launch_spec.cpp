@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "proc/launch_spec_view.hpp"
 
 namespace berth {
@@ -24,6 +26,24 @@ class SpecWriter {
   bool clean_ = true;
 };
 
+bool write_cpus(SpecWriter& out, const std::vector<std::uint32_t>& cpus) {
+  const std::set<std::uint32_t> ascending(cpus.begin(), cpus.end());
+  out.number(static_cast<std::uint32_t>(ascending.size()));
+  for (const std::uint32_t cpu : ascending) {
+    out.number(cpu);
+  }
+  return ascending.empty() || *ascending.rbegin() < kLaunchCpusMax;
+}
+
+/// The lowest that can say it, so that a supervisor of an earlier version understands it where that
+/// is possible.
+std::uint32_t version_for(const LaunchSpec& spec) {
+  if (spec.warning.signal > 0) {
+    return kLaunchVersionWithWarning;
+  }
+  return spec.cpus.empty() ? kLaunchVersion : kLaunchVersionWithCpus;
+}
+
 }  // namespace
 
 Result<std::string> encode_launch_spec(const LaunchSpec& spec) {
@@ -32,7 +52,8 @@ Result<std::string> encode_launch_spec(const LaunchSpec& spec) {
   }
   SpecWriter out;
   out.bytes_ = kLaunchMagic;
-  out.number(kLaunchVersion);
+  const std::uint32_t version = version_for(spec);
+  out.number(version);
   const std::size_t size_at = out.bytes_.size();
   out.number(std::uint32_t{0});
   out.number(spec.attempt.value);
@@ -60,6 +81,15 @@ Result<std::string> encode_launch_spec(const LaunchSpec& spec) {
   out.number(static_cast<std::uint32_t>(spec.environment.size()));
   for (const std::string& variable : spec.environment) {
     out.string(variable);
+  }
+  if (version >= kLaunchVersionWithCpus && !write_cpus(out, spec.cpus)) {
+    return fail(ErrorCode::invalid,
+                fmt::format("job {} is to run on a CPU beyond number {}, which no machine has",
+                            spec.job.value, kLaunchCpusMax - 1));
+  }
+  if (version >= kLaunchVersionWithWarning) {
+    out.number(static_cast<std::uint32_t>(spec.warning.signal));
+    out.number(static_cast<std::uint64_t>(std::max<std::int64_t>(spec.warning.before.count(), 0)));
   }
   if (!out.clean_) {
     return fail(ErrorCode::invalid,
@@ -107,6 +137,11 @@ Result<LaunchSpec> decode_launch_spec(std::string_view bytes) {
   SpecReader variables(view.variables);
   for (std::uint32_t i = 0; i < view.variable_count; ++i) {
     spec.environment.emplace_back(variables.string());
+  }
+  spec.warning = {static_cast<std::int32_t>(view.warn_signal), Millis(view.warn_before_ms)};
+  SpecReader cpus(view.cpus);
+  for (std::uint32_t i = 0; i < view.cpu_count; ++i) {
+    spec.cpus.push_back(cpus.number<std::uint32_t>());
   }
   return spec;
 }

@@ -26,14 +26,17 @@ struct LaunchSpec {
   Millis time_limit{0};  ///< 0: none; time spent paused does not count
   Millis grace{10'000};
   bool linger = false;
-  std::string cgroup_parent;  ///< of find_cgroup_parent(); empty: none
-  std::string daemon_lock;    ///< path of the DaemonLock; tells the shim whether a daemon listens
+  WarningSignal warning;
+  std::vector<std::uint32_t> cpus;  ///< to run on, below kLaunchCpusMax; empty: wherever it may
+  std::string cgroup_parent;        ///< of find_cgroup_parent(); empty: none
+  std::string daemon_lock;  ///< path of the DaemonLock; tells the shim whether a daemon listens
 
   friend bool operator==(const LaunchSpec&, const LaunchSpec&) = default;
 };
 
 /// The bytes for the supervisor. Fails with `invalid` on what no process can be given: a NUL byte,
-/// a command without words, more than 64 MiB.
+/// a command without words, a CPU that no machine has, more than 64 MiB. The order of `cpus` and
+/// repetitions in it are lost.
 [[nodiscard]] Result<std::string> encode_launch_spec(const LaunchSpec& spec);
 
 /// The inverse. Total.

@@ -8,6 +8,9 @@
 //   u32 umask  i32 nice  u32 flags
 //   string cwd, log, cgroup parent, daemon lock
 //   u32 commands { u32 shell  u32 arguments { string } }  u32 variables { string }
+//   since version 2, which is written only if there are any: u32 CPUs { u32 }, ascending
+//   since version 3, which is written only if there is a warning, with or without CPUs before it:
+//   u32 signal  u64 ms before the limit
 // where string = u32 length, bytes without NUL, NUL.
 
 #include <cstddef>
@@ -19,6 +22,10 @@ namespace berth {
 
 inline constexpr std::string_view kLaunchMagic = "BERTHLS\n";
 inline constexpr std::uint32_t kLaunchVersion = 1;
+inline constexpr std::uint32_t kLaunchVersionWithCpus = 2;
+inline constexpr std::uint32_t kLaunchVersionWithWarning = 3;
+inline constexpr std::uint32_t kLaunchSignalMax = 64;
+inline constexpr std::uint32_t kLaunchCpusMax = 8192;  ///< as many as Linux can be built for
 inline constexpr std::size_t kLaunchSizeMax = 64U << 20U;
 inline constexpr std::uint32_t kFlagUserLog = 1;
 inline constexpr std::uint32_t kFlagLinger = 2;
@@ -83,20 +90,47 @@ struct LaunchSpecView {
   std::uint32_t variable_count = 0;
   std::string_view commands;   ///< from the first command on; read with SpecReader
   std::string_view variables;  ///< from the first variable on
+  std::uint32_t cpu_count = 0;
+  std::string_view cpus;          ///< from the first CPU on
+  std::uint32_t warn_signal = 0;  ///< 0: none
+  std::uint64_t warn_before_ms = 0;
 
   [[nodiscard]] bool user_log() const { return (flags & kFlagUserLog) != 0; }
   [[nodiscard]] bool linger() const { return (flags & kFlagLinger) != 0; }
 };
 
-/// Checks every length, so that later reads of `commands` and `variables` cannot fail. False: not a
-/// launch spec of this version.
+/// The CPUs near the end of the spec: ascending, none beyond the last.
+[[nodiscard]] inline bool view_cpus(SpecReader& in, LaunchSpecView& out) {
+  out.cpu_count = in.number<std::uint32_t>();
+  out.cpus = in.rest();
+  std::uint32_t next = 0;
+  for (std::uint32_t i = 0; i < out.cpu_count && in.ok(); ++i) {
+    const auto cpu = in.number<std::uint32_t>();
+    if (cpu < next || cpu >= kLaunchCpusMax) {
+      return false;
+    }
+    next = cpu + 1;
+  }
+  return true;
+}
+
+[[nodiscard]] inline bool view_warning(SpecReader& in, LaunchSpecView& out) {
+  out.warn_signal = in.number<std::uint32_t>();
+  out.warn_before_ms = in.number<std::uint64_t>();
+  return out.warn_signal > 0 && out.warn_signal <= kLaunchSignalMax;
+}
+
+/// Checks every length, so that later reads of `commands`, `variables` and `cpus` cannot fail.
+/// False: not a launch spec of a version known here.
 [[nodiscard]] inline bool view_launch_spec(std::string_view bytes, LaunchSpecView& out) {
   if (bytes.size() < kLaunchMagic.size() || bytes.size() > kLaunchSizeMax ||
       bytes.substr(0, kLaunchMagic.size()) != kLaunchMagic) {
     return false;
   }
   SpecReader in(bytes.substr(kLaunchMagic.size()));
-  if (in.number<std::uint32_t>() != kLaunchVersion || in.number<std::uint32_t>() != bytes.size()) {
+  const auto version = in.number<std::uint32_t>();
+  if (version < kLaunchVersion || version > kLaunchVersionWithWarning ||
+      in.number<std::uint32_t>() != bytes.size()) {
     return false;
   }
   out.attempt = in.number<std::uint64_t>();
@@ -128,9 +162,18 @@ struct LaunchSpecView {
   for (std::uint32_t i = 0; i < out.variable_count && in.ok(); ++i) {
     (void)in.string();
   }
+  if (version >= kLaunchVersionWithCpus && !view_cpus(in, out)) {
+    return false;
+  }
+  if (version == kLaunchVersionWithCpus && out.cpu_count == 0) {
+    return false;
+  }
+  if (version >= kLaunchVersionWithWarning && !view_warning(in, out)) {
+    return false;
+  }
   constexpr auto kTimeMax = ~std::uint64_t{0} >> 1U;  // times are signed everywhere else
   return in.ok() && in.rest().empty() && out.command_count > 0 && out.time_limit_ms <= kTimeMax &&
-         out.grace_ms <= kTimeMax;
+         out.grace_ms <= kTimeMax && out.warn_before_ms <= kTimeMax;
 }
 
 }  // namespace berth

@@ -29,6 +29,7 @@ namespace berth {
 namespace {
 
 constexpr std::string_view kRecordSuffix = ".rec";
+constexpr std::size_t kEndedKept = 4'096;
 /// START, the commands of an ordinary job and the longest EXIT fit; so a disk that fills up while
 /// an attempt runs cannot swallow its verdict.
 constexpr off_t kRecordReserve = 8192;
@@ -263,14 +264,19 @@ void Launcher::discard(AttemptId attempt) {
 
 Status Launcher::control(const Shim& shim, const Control& control) {
   struct Encoder {
-    ControlWord operator()(const control::Kill& kill) const {
-      if (!kill.grace) {
-        return {ControlKind::kill, kOwnGrace};
+    static std::uint32_t encode(const std::optional<Millis>& grace) {
+      if (!grace) {
+        return kOwnGrace;
       }
-      const auto units = (std::max<std::int64_t>(kill.grace->count(), 0) + kGraceUnitMillis - 1) /
-                         kGraceUnitMillis;
-      return {ControlKind::kill,
-              static_cast<std::uint32_t>(std::min<std::int64_t>(units, kControlValueMax))};
+      const auto units =
+          (std::max<std::int64_t>(grace->count(), 0) + kGraceUnitMillis - 1) / kGraceUnitMillis;
+      return static_cast<std::uint32_t>(std::min<std::int64_t>(units, kControlValueMax));
+    }
+    ControlWord operator()(const control::Kill& kill) const {
+      return {ControlKind::kill, encode(kill.grace)};
+    }
+    ControlWord operator()(const control::Warn& warn) const {
+      return {ControlKind::warn, encode(warn.grace)};
     }
     ControlWord operator()(const control::Pause&) const { return {ControlKind::pause, 0}; }
     ControlWord operator()(const control::Resume&) const { return {ControlKind::resume, 0}; }
@@ -411,6 +417,16 @@ Record Launcher::read(AttemptId attempt) const {
   return parse_record(read_small_file(record_path(attempt)));
 }
 
+std::optional<pid_t> Launcher::pid(AttemptId attempt) {
+  if (const auto start = read(attempt).start; start && start->pid > 0) {
+    return start->pid;
+  }
+  // Whoever ends an attempt makes a note here before its record goes.
+  const std::scoped_lock lock(mutex_);
+  const auto ended = ended_.find(attempt);
+  return ended == ended_.end() ? std::nullopt : std::optional(ended->second);
+}
+
 void Launcher::forget(AttemptId attempt) {
   forget_shim(attempt);
   ::unlink(record_path(attempt).c_str());
@@ -441,7 +457,15 @@ void Launcher::remember(AttemptId attempt, ProcessIdentity shim) {
 
 void Launcher::forget_shim(AttemptId attempt) {
   const std::scoped_lock lock(mutex_);
-  shims_.erase(attempt);
+  const auto shim = shims_.find(attempt);
+  if (shim == shims_.end()) {
+    return;
+  }
+  ended_[attempt] = shim->second.pid;
+  if (ended_.size() > kEndedKept) {
+    ended_.erase(ended_.begin());
+  }
+  shims_.erase(shim);
 }
 
 std::vector<ProcessIdentity> Launcher::other_shims(AttemptId attempt) {

@@ -37,6 +37,10 @@ namespace control {
 struct Kill {
   std::optional<Millis> grace;  ///< none: the job's own
 };
+/// The job's warning signal and the time it has asked for first. Without one: as Kill.
+struct Warn {
+  std::optional<Millis> grace;
+};
 struct Pause {};
 struct Resume {};
 /// To the process group of the running command.
@@ -44,7 +48,8 @@ struct Forward {
   int signal = 0;
 };
 }  // namespace control
-using Control = std::variant<control::Kill, control::Pause, control::Resume, control::Forward>;
+using Control =
+    std::variant<control::Kill, control::Warn, control::Pause, control::Resume, control::Forward>;
 
 /// What became of an attempt.
 namespace recovery {
@@ -114,6 +119,10 @@ class Launcher {
   /// What the supervisor has written so far.
   [[nodiscard]] Record read(AttemptId attempt) const;
 
+  /// Of its supervisor, which lives as long as the attempt; still known of the last ones that have
+  /// ended. None: it has not started, or ended long ago. From any thread.
+  [[nodiscard]] std::optional<pid_t> pid(AttemptId attempt);
+
   /// The end of the attempt is durable: removes the record.
   void forget(AttemptId attempt);
 
@@ -135,9 +144,10 @@ class Launcher {
 
   LauncherConfig config_;
   Fd shim_;
-  std::mutex mutex_;  ///< guards the two maps
+  std::mutex mutex_;  ///< guards the maps
   std::map<AttemptId, Fd> prepared_;
   std::map<AttemptId, ProcessIdentity> shims_;
+  std::map<AttemptId, pid_t> ended_;  ///< of the last supervisors that have ended
 };
 
 }  // namespace berth

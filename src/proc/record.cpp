@@ -91,6 +91,8 @@ Record::Exit parse_exit(const Fields& fields) {
   exit.error = number<int>(fields, "errno").value_or(0);
   exit.size = number<std::uint64_t>(fields, "size").value_or(0);
   exit.largest = number<std::uint64_t>(fields, "largest").value_or(0);
+  exit.log = text(fields, "log");
+  exit.log_from = number<std::uint64_t>(fields, "logfrom").value_or(0);
   return exit;
 }
 
@@ -160,6 +162,11 @@ std::string cannot_start_message(const Record::Exit& exit) {
   }
   if (exit.stage == "exec" && exit.error == EISDIR) {
     return fmt::format("cannot start: {}: is a directory, not a program", exit.name);
+  }
+  if (exit.stage == "changed") {
+    return fmt::format("cannot start: {}: {}; run the job file again for what there is now",
+                       exit.name,
+                       exit.error == 0 ? "its content is not what was submitted" : error);
   }
   if (exit.stage == "spec") {
     return "cannot start: the supervisor did not understand its instructions; do berthd and "

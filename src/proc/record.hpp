@@ -40,11 +40,13 @@ struct Record {
     Millis elapsed{0};
     Millis ended_wall{0};
     Millis time_limit{0};
-    std::string stage;          ///< of cannot_start: what was being done
-    std::string name;           ///< of cannot_start: to which file
-    int error = 0;              ///< of cannot_start: errno
-    std::uint64_t size = 0;     ///< of E2BIG: all arguments and variables together
-    std::uint64_t largest = 0;  ///< of E2BIG: the longest of them
+    std::string stage;           ///< of cannot_start: what was being done
+    std::string name;            ///< of cannot_start: to which file
+    int error = 0;               ///< of cannot_start: errno
+    std::uint64_t size = 0;      ///< of E2BIG: all arguments and variables together
+    std::uint64_t largest = 0;   ///< of E2BIG: the longest of them
+    std::string log;             ///< absolute path; empty: not told
+    std::uint64_t log_from = 0;  ///< where in it the output of this attempt begins
   };
 
   std::optional<Start> start;

@@ -8,21 +8,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/crc32.hpp"
+
 namespace berth {
 
-inline constexpr unsigned kRecordVersion = 1;
-
-/// CRC-32 (the polynomial of zip and Ethernet). Bitwise: lines are short and tables cost memory.
-[[nodiscard]] constexpr std::uint32_t crc32(std::string_view bytes) {
-  std::uint32_t crc = 0xffffffffU;
-  for (const char byte : bytes) {
-    crc ^= static_cast<unsigned char>(byte);
-    for (int bit = 0; bit < 8; ++bit) {
-      crc = (crc >> 1U) ^ (0xedb88320U & (0U - (crc & 1U)));
-    }
-  }
-  return ~crc;
-}
+/// Of the supervisor that writes it. 2: it understands ControlKind::warn, and EXIT names the log.
+inline constexpr unsigned kRecordVersion = 2;
+inline constexpr unsigned kRecordVersionWithWarning = 2;
 
 /// Builds one line in place. Text that would not fit is cut; the line stays well formed.
 class RecordLine {

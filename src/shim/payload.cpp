@@ -1,6 +1,7 @@
 #include "shim/payload.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,12 +11,14 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/content_hash.hpp"
 #include "shim/sys.hpp"
 
 namespace berth::shim {
 namespace {
 
 constexpr int kExitCannotStart = 127;
+constexpr std::uint32_t kMaskBits = 8 * sizeof(unsigned long);
 
 /// The child's side, from fork to exec.
 class Newborn {
@@ -39,10 +42,15 @@ class Newborn {
     }
     ::umask(static_cast<mode_t>(spec_.umask));
     ::setpriority(PRIO_PROCESS, 0, spec_.nice);
-    connect_streams(output);
+    // Before the folders of the log are made: one that is not there must not come to be that way.
     if (!spec_.cwd.empty() && ::chdir(spec_.cwd.data()) != 0) {
       give_up(Stage::cwd, errno, spec_.cwd);
     }
+    if (index == 0) {
+      check_unchanged();
+    }
+    connect_streams(output);
+    stay_on_cpus();
     build_arguments(index);
     execute();
   }
@@ -75,9 +83,81 @@ class Newborn {
       if (output < 0) {
         give_up(Stage::log, errno, spec_.log);
       }
+      tell_size(output);
     }
     if (::dup2(null, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) {
       give_up(Stage::resources, errno, "standard streams");
+    }
+  }
+
+  /// What was submitted with a file must not run with another: it would go down as what it is not.
+  void check_unchanged() {
+    SpecReader variables(spec_.variables);
+    for (std::uint32_t i = 0; i < spec_.variable_count; ++i) {
+      std::string_view entry = variables.string();
+      if (!entry.starts_with(kUnchangedVariable)) {
+        continue;
+      }
+      entry.remove_prefix(kUnchangedVariable.size());
+      char* path = nullptr;
+      const std::uint64_t wanted = std::strtoull(entry.data(), &path, 16);
+      if (*path == ' ') {
+        check_content(path + 1, wanted);
+      }
+    }
+  }
+
+  void check_content(const char* path, std::uint64_t wanted) {
+    int fd = ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+      give_up(Stage::changed, errno, path);
+    }
+    ContentHash hash;
+    char buffer[16384];
+    ssize_t got = 0;
+    while ((got = ::read(fd, buffer, sizeof buffer)) > 0) {
+      hash.add({buffer, static_cast<std::size_t>(got)});
+    }
+    if (got < 0 || hash.value() != wanted) {
+      give_up(Stage::changed, got < 0 ? errno : 0, path);
+    }
+    close_fd(fd);
+  }
+
+  /// What was there before is not this attempt's.
+  void tell_size(int log) const {
+    struct stat status{};
+    if (::fstat(log, &status) != 0 || !S_ISREG(status.st_mode)) {
+      return;
+    }
+    StartFailure none;
+    none.size = static_cast<std::uint64_t>(status.st_size);
+    if (::write(report_, &none, sizeof none) < 0) {
+      // Then more is looked at than need be.
+    }
+  }
+
+  /// Being near to the cards is a favour: without it the command runs all the same, and the log
+  /// says so.
+  void stay_on_cpus() const {
+    if (spec_.cpu_count == 0) {
+      return;
+    }
+    unsigned long mask[kLaunchCpusMax / kMaskBits] = {};
+    SpecReader cpus(spec_.cpus);
+    for (std::uint32_t i = 0; i < spec_.cpu_count; ++i) {
+      const auto cpu = cpus.number<std::uint32_t>();
+      mask[cpu / kMaskBits] |= 1UL << (cpu % kMaskBits);
+    }
+    // The kernel leaves out the CPUs that this cgroup may not use, and fails if none is left.
+    if (::sched_setaffinity(0, sizeof mask, reinterpret_cast<const cpu_set_t*>(mask)) != 0) {
+      Text note;
+      note.add("[berth: cannot stay on the CPUs near the GPUs: errno ")
+          .add(static_cast<std::uint64_t>(errno))
+          .add("]\n");
+      if (::write(STDERR_FILENO, note.c_str(), note.view().size()) < 0) {
+        // Then nobody learns of it.
+      }
     }
   }
 
@@ -230,6 +310,8 @@ std::string_view to_string(Stage stage) {
       return "interpreter";
     case Stage::resources:
       return "resources";
+    case Stage::changed:
+      return "changed";
   }
   return "";
 }

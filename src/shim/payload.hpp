@@ -9,11 +9,12 @@
 
 namespace berth::shim {
 
-enum class Stage : std::int32_t { none, cwd, log, exec, interpreter, resources };
+enum class Stage : std::int32_t { none, cwd, log, exec, interpreter, resources, changed };
 
 [[nodiscard]] std::string_view to_string(Stage stage);
 
-/// Why a command did not come to run; what the child writes when exec fails.
+/// Why a command did not come to run; what the child writes when exec fails. Before that, where the
+/// log is its own to open: with no stage, and the size the log has had in `size`.
 struct StartFailure {
   Stage stage = Stage::none;
   std::int32_t error = 0;
@@ -24,7 +25,7 @@ struct StartFailure {
 
 struct Child {
   pid_t pid = -1;
-  int report = -1;  ///< a StartFailure comes out, or nothing at all once the command runs
+  int report = -1;  ///< StartFailures come out, and it ends once the command runs
 };
 
 /// Forks. Everything that touches the user's paths happens in the child, so that a mount that hangs

@@ -24,6 +24,10 @@ constexpr std::int64_t kSettleMillis = 100;
 constexpr std::int64_t kKillPauseMaxMillis = 500;
 /// What has not died of KILL by then is stuck in the kernel and gets named in the record.
 constexpr std::int64_t kStuckMillis = 2'000;
+/// How long it takes to look again for somebody who can be warned: at first, and at most.
+constexpr std::int64_t kWarnAgainMillis = 200;
+constexpr std::int64_t kWarnAgainMaxMillis = 2'000;
+constexpr std::size_t kLogPathMax = 3000;
 constexpr unsigned kNotesMax = 100;  // the record stays small however often somebody pauses
 
 std::int64_t boot_now() {
@@ -52,7 +56,7 @@ bool Supervisor::run() {
   }
   began_ms_ = boot_now();
   if (spec_.time_limit_ms > 0) {
-    limit_at_ms_ = began_ms_ + static_cast<std::int64_t>(spec_.time_limit_ms);
+    set_limit(began_ms_ + static_cast<std::int64_t>(spec_.time_limit_ms));
   }
   cgroup_.make(spec_.cgroup_parent, spec_.attempt);
   const int log_error = spec_.user_log() ? 0 : relay_.open(spec_.log, spec_.log_limit);
@@ -66,7 +70,7 @@ bool Supervisor::run() {
   } else {
     start_next();
   }
-  while (!(commands_over_ && childless_)) {
+  while (!(commands_over_ && childless_) || look_outside()) {
     wait_for_something();
     take_report();
     take_signals();
@@ -109,13 +113,20 @@ void Supervisor::take_report() {
   if (leader_.report < 0) {
     return;
   }
-  StartFailure failure;
-  const ssize_t got = ::read(leader_.report, &failure, sizeof failure);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    return;
-  }
-  if (got == static_cast<ssize_t>(sizeof failure)) {
-    failure_ = failure;
+  for (;;) {
+    StartFailure failure;
+    const ssize_t got = ::read(leader_.report, &failure, sizeof failure);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return;
+    }
+    if (got != static_cast<ssize_t>(sizeof failure)) {
+      break;
+    }
+    if (failure.stage != Stage::none) {
+      failure_ = failure;
+    } else if (index_ == 0) {
+      log_from_ = failure.size;
+    }
   }
   close_fd(leader_.report);
 }
@@ -136,15 +147,17 @@ void Supervisor::take_signals() {
 
 void Supervisor::take_control(std::uint32_t bits) {
   const ControlWord word = decode_control(bits);
+  const std::int64_t grace = word.value == kOwnGrace
+                                 ? static_cast<std::int64_t>(spec_.grace_ms)
+                                 : static_cast<std::int64_t>(word.value) * kGraceUnitMillis;
   switch (word.kind) {
-    case ControlKind::kill: {
-      const std::int64_t grace = word.value == kOwnGrace
-                                     ? static_cast<std::int64_t>(spec_.grace_ms)
-                                     : static_cast<std::int64_t>(word.value) * kGraceUnitMillis;
+    case ControlKind::kill:
       note_signal("kill", grace);
       end_attempt(Cause::killed, grace);
       break;
-    }
+    case ControlKind::warn:
+      warn_and_end(grace);
+      break;
     case ControlKind::pause:
       pause_all();
       break;
@@ -162,6 +175,43 @@ void Supervisor::take_control(std::uint32_t bits) {
   }
 }
 
+void Supervisor::warn() {
+  if (warn_all(static_cast<int>(spec_.warn_signal))) {
+    note_signal("warn", spec_.warn_signal);
+    warned_ = true;
+    warn_at_ms_ = 0;
+    return;
+  }
+  // Who is still starting, or follows as the next command, may have a handler in a while.
+  warn_pause_ms_ = warn_pause_ms_ == 0 ? kWarnAgainMillis : warn_pause_ms_ * 2;
+  warn_pause_ms_ = warn_pause_ms_ > kWarnAgainMaxMillis ? kWarnAgainMaxMillis : warn_pause_ms_;
+  warn_at_ms_ = boot_now() + warn_pause_ms_;
+}
+
+void Supervisor::warn_and_end(std::int64_t grace_ms) {
+  const bool at_work = phase_ == Phase::running || phase_ == Phase::lingering;
+  if (!at_work || spec_.warn_signal == 0) {
+    note_signal("kill", grace_ms);
+    end_attempt(Cause::killed, grace_ms);
+    return;
+  }
+  if (end_at_ms_ > 0) {
+    return;  // it knows
+  }
+  end_at_ms_ = boot_now() + static_cast<std::int64_t>(spec_.warn_before_ms);
+  end_grace_ms_ = grace_ms;
+  resume_all();  // what stands still cannot save anything
+  warn();
+}
+
+void Supervisor::set_limit(std::int64_t at_ms) {
+  limit_at_ms_ = at_ms;
+  if (spec_.warn_signal > 0 && !warned_) {
+    const std::int64_t at = at_ms - static_cast<std::int64_t>(spec_.warn_before_ms);
+    warn_at_ms_ = at > 1 ? at : 1;
+  }
+}
+
 void Supervisor::note_signal(std::string_view what, std::int64_t value) {
   if (++notes_ <= kNotesMax) {
     RecordLine line("SIGNAL");
@@ -171,7 +221,7 @@ void Supervisor::note_signal(std::string_view what, std::int64_t value) {
 }
 
 void Supervisor::pause_all() {
-  if (paused_ || phase_ == Phase::terming || phase_ == Phase::killing) {
+  if (paused_ || end_at_ms_ > 0 || phase_ == Phase::terming || phase_ == Phase::killing) {
     return;
   }
   stop_all();
@@ -180,6 +230,7 @@ void Supervisor::pause_all() {
   if (limit_at_ms_ > 0) {
     limit_left_ms_ = limit_at_ms_ - boot_now();
     limit_at_ms_ = 0;
+    warn_at_ms_ = 0;
   }
 }
 
@@ -191,7 +242,7 @@ void Supervisor::resume_all() {
   paused_ = false;
   note_signal("resume", 0);
   if (spec_.time_limit_ms > 0) {
-    limit_at_ms_ = boot_now() + (limit_left_ms_ > 1 ? limit_left_ms_ : 1);
+    set_limit(boot_now() + (limit_left_ms_ > 1 ? limit_left_ms_ : 1));
   }
   if (next_waits_) {
     next_waits_ = false;
@@ -234,6 +285,9 @@ void Supervisor::command_ended() {
                          : line.number("code", WEXITSTATUS(status_));
     record_.append(line);
   }
+  if (success && end_at_ms_ > 0 && index_ + 1 < spec_.command_count) {
+    cause_ = Cause::killed;  // it has ended in time, but not all of it has run
+  }
   if (success && cause_ == Cause::none && index_ + 1 < spec_.command_count) {
     // What had already ended when it was to be stopped must not be followed by more.
     if (paused_) {
@@ -253,12 +307,25 @@ void Supervisor::commands_over() {
   if (childless_ || phase_ != Phase::running) {
     return;
   }
-  if (spec_.linger()) {
+  // What has failed will come to nothing: whoever tries it again finds nobody in the way.
+  if (spec_.linger() && outcome() == "ok") {
     phase_ = Phase::lingering;
     return;
   }
   phase_ = Phase::settling;
   phase_at_ms_ = boot_now() + kSettleMillis;
+}
+
+bool Supervisor::look_outside() {
+  const bool at_work = phase_ == Phase::running || phase_ == Phase::lingering;
+  if (looked_outside_ || !at_work || outcome() != "ok" || !outside_.watch(spec_)) {
+    return false;
+  }
+  looked_outside_ = true;
+  Tree::outside = &outside_;
+  phase_ = Phase::lingering;
+  childless_ = false;
+  return true;
 }
 
 void Supervisor::end_attempt(Cause cause, std::int64_t grace_ms) {
@@ -277,6 +344,8 @@ void Supervisor::end_attempt(Cause cause, std::int64_t grace_ms) {
   }
   phase_ = Phase::terming;
   phase_at_ms_ = kill_at;
+  end_at_ms_ = 0;
+  warn_at_ms_ = 0;
   paused_ = false;
   if (next_waits_) {
     next_waits_ = false;
@@ -287,6 +356,17 @@ void Supervisor::end_attempt(Cause cause, std::int64_t grace_ms) {
 
 void Supervisor::take_deadlines() {
   const std::int64_t now = boot_now();
+  const bool at_work = phase_ == Phase::running || phase_ == Phase::lingering;
+  if (warn_at_ms_ > 0 && now >= warn_at_ms_) {
+    warn_at_ms_ = 0;
+    if (at_work) {
+      warn();
+    }
+  }
+  if (end_at_ms_ > 0 && now >= end_at_ms_) {
+    note_signal("kill", end_grace_ms_);
+    end_attempt(Cause::killed, end_grace_ms_);
+  }
   if (limit_at_ms_ > 0 && now >= limit_at_ms_) {
     limit_at_ms_ = 0;
     if (phase_ == Phase::running || phase_ == Phase::lingering) {
@@ -333,8 +413,10 @@ void Supervisor::kill_round() {
 
 void Supervisor::wait_for_something() {
   std::int64_t at = phase_at_ms_;
-  if (limit_at_ms_ > 0 && (at == 0 || limit_at_ms_ < at)) {
-    at = limit_at_ms_;
+  for (const std::int64_t deadline : {limit_at_ms_, warn_at_ms_, end_at_ms_}) {
+    if (deadline > 0 && (at == 0 || deadline < at)) {
+      at = deadline;
+    }
   }
   // The boot-time clock goes on while the machine sleeps; a timeout of poll does not.
   itimerspec when{};
@@ -398,6 +480,11 @@ void Supervisor::write_exit() {
   }
   line.number("limit", static_cast<std::int64_t>(spec_.time_limit_ms));
   line.number("elapsed", boot_now() - began_ms_).number("wall", now_ms(CLOCK_REALTIME));
+  if (outcome() != "ok") {
+    // Last: a path that is too long for the line is of no use, and takes nothing from the rest.
+    line.number("logfrom", static_cast<std::int64_t>(log_from_))
+        .text("log", spec_.log, kLogPathMax);
+  }
   failpoint("shim_before_exit_record");
   record_.append_surely(line);
   // With a daemon at work its commit is the durable point; a sync per job would only slow it down.

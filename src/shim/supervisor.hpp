@@ -8,6 +8,7 @@
 #include "proc/launch_spec_view.hpp"
 #include "shim/attempt_cgroup.hpp"
 #include "shim/log_relay.hpp"
+#include "shim/outside.hpp"
 #include "shim/payload.hpp"
 #include "shim/sys.hpp"
 
@@ -27,7 +28,7 @@ class Supervisor {
 
  private:
   /// running: commands are to run. settling: the last has ended, others may be about to.
-  /// lingering: the job waits for what it left behind. terming, killing: on the way out.
+  /// lingering: the job waits for what it left behind or named. terming, killing: on the way out.
   enum class Phase { running, settling, lingering, terming, killing };
   enum class Cause { none, killed, timeout };
 
@@ -40,7 +41,15 @@ class Supervisor {
   void reap();
   void command_ended();
   void commands_over();
+  /// Nothing of ours is left; somebody whom the attempt has named may be. False: nobody is looked
+  /// for.
+  bool look_outside();
   void end_attempt(Cause cause, std::int64_t grace_ms);
+  /// Lets it know that its end is near, and ends it when it has had its time.
+  void warn_and_end(std::int64_t grace_ms);
+  /// Tells those who have a handler; as long as nobody has, looks again later.
+  void warn();
+  void set_limit(std::int64_t at_ms);
   void kill_round();
   void pause_all();
   void resume_all();
@@ -54,6 +63,7 @@ class Supervisor {
   RecordWriter& record_;
   AttemptCgroup cgroup_;
   LogRelay relay_;
+  Outside outside_;
   StartFailure failure_;
 
   int signals_ = -1;
@@ -64,6 +74,7 @@ class Supervisor {
   bool leader_ended_ = true;  ///< no command is running
   bool commands_over_ = false;
   bool childless_ = true;
+  bool looked_outside_ = false;
   bool paused_ = false;
   bool next_waits_ = false;  ///< a command ended well while paused: the next one starts later
 
@@ -72,6 +83,12 @@ class Supervisor {
   std::int64_t began_ms_ = 0;
   std::int64_t limit_at_ms_ = 0;  ///< 0: none
   std::int64_t limit_left_ms_ = 0;
+  std::int64_t warn_at_ms_ = 0;  ///< 0: never, or done
+  std::int64_t warn_pause_ms_ = 0;
+  bool warned_ = false;         ///< somebody has heard that the end is near
+  std::int64_t end_at_ms_ = 0;  ///< when it is to be killed, having been warned; 0: it is not
+  std::int64_t end_grace_ms_ = 0;
+  std::uint64_t log_from_ = 0;
   std::int64_t phase_at_ms_ = 0;  ///< when the phase has to move on; 0: never
   std::int64_t kill_pause_ms_ = 0;
   std::int64_t killing_since_ms_ = 0;

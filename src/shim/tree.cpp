@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kStopRoundsMax = 200;
 constexpr std::int64_t kStopMillisMax = 500;
+constexpr std::uint64_t kYoungMillis = 1000;  ///< on its way to exec no longer than that
+constexpr std::int64_t kHoldMillisMax = 100;
 
 /// Calls `visit(number)` for each entry of a directory whose name is a number.
 template <class Visit>
@@ -92,8 +94,84 @@ void signal_with_groups(const ProcStat& process, int signal, pid_t& last_group) 
   signal_process(process, signal);
 }
 
+/// What a process would do about a signal; unknown counts as neither.
+struct Disposition {
+  bool caught = false;   ///< it has a handler
+  bool blocked = false;  ///< it hears of it later
+};
+
+bool in_mask(std::string_view status, std::string_view field, int signal) {
+  constexpr std::size_t kDigits = 16;
+  const std::size_t at = status.find(field);
+  if (at == std::string_view::npos || at + field.size() + kDigits >= status.size()) {
+    return false;
+  }
+  const std::uint64_t mask = std::strtoull(status.data() + at + field.size(), nullptr, 16);
+  return (mask >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+}
+
+Disposition disposition(pid_t pid, int signal) {
+  Text path;
+  path.add("/proc/").add(static_cast<std::uint64_t>(pid)).add("/status");
+  char text[4096];
+  const ssize_t size = read_file(path.c_str(), text, sizeof text);
+  if (size <= 0) {
+    return {};
+  }
+  const std::string_view status(text, static_cast<std::size_t>(size));
+  return {.caught = in_mask(status, "\nSigCgt:\t", signal),
+          .blocked = in_mask(status, "\nSigBlk:\t", signal)};
+}
+
+void wait_a_millisecond() {
+  constexpr timespec kMillisecond{0, 1'000'000};
+  ::nanosleep(&kMillisecond, nullptr);
+}
+
+bool is_stopped(pid_t pid) {
+  ProcStat process;
+  return read_stat(pid, process) && (process.state == 'T' || process.state == 't');
+}
+
+bool is_young(const ProcStat& process) {
+  const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const auto now = static_cast<std::uint64_t>(now_ms(CLOCK_BOOTTIME));
+  return process.start_ticks * 1000 / ticks_per_second + kYoungMillis > now;
+}
+
+/// Warns one that was born a moment ago, and so may be on its way from fork to exec: until then it
+/// has the handlers of its parent, and told of the signal just before it loses them it would die of
+/// it. Held still it cannot get there between the look and the signal; one that has everything
+/// blocked, as spawning functions have it on that way, is looked at again. False when it has none.
+bool warn_young(const ProcStat& process, int signal) {
+  const std::int64_t until = now_ms(CLOCK_MONOTONIC) + kHoldMillisMax;
+  for (;;) {
+    const bool hold = !is_stopped(process.pid);
+    if (hold) {
+      signal_process(process, SIGSTOP);
+      while (!is_stopped(process.pid) && now_ms(CLOCK_MONOTONIC) < until) {
+        wait_a_millisecond();
+      }
+    }
+    const Disposition seen = disposition(process.pid, signal);
+    const bool late = now_ms(CLOCK_MONOTONIC) >= until;
+    const bool tell = seen.caught && (!seen.blocked || late);
+    if (tell) {
+      signal_process(process, signal);
+    }
+    if (hold) {
+      signal_process(process, SIGCONT);
+    }
+    if (tell || !seen.caught) {
+      return tell;
+    }
+    wait_a_millisecond();
+  }
+}
+
 }  // namespace
 
+const Outside* Tree::outside = nullptr;
 bool Tree::look_at_all_processes = false;
 
 Tree::~Tree() {
@@ -190,6 +268,9 @@ void Tree::scan() {
     size_ = 0;
     scan_all();
   }
+  if (ProcStat process; outside != nullptr && outside->process(process)) {
+    add(process);
+  }
   sort_unique();
 }
 
@@ -238,6 +319,24 @@ void terminate_all() {
     }
     told.swap(tree);
   }
+}
+
+bool warn_all(int signal) {
+  Tree tree;
+  tree.scan();
+  bool told = false;
+  for (const ProcStat& process : tree) {
+    if (process.dead() || !disposition(process.pid, signal).caught) {
+      continue;
+    }
+    if (is_young(process)) {
+      told = warn_young(process, signal) || told;
+    } else {
+      signal_process(process, signal);
+      told = true;
+    }
+  }
+  return told;
 }
 
 void stop_all() {

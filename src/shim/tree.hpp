@@ -1,5 +1,5 @@
 #pragma once
-// Everything the attempt has become: all descendants of this process.
+// Everything the attempt has become: all descendants of this process, and whom it has named.
 //
 // The supervisor is a child subreaper, so whoever forks, detaches, changes session, name or
 // environment remains below it; and what is left below it is known exactly, by wait(2).
@@ -8,6 +8,7 @@
 
 #include <cstddef>
 
+#include "shim/outside.hpp"
 #include "shim/sys.hpp"
 
 namespace berth::shim {
@@ -33,6 +34,9 @@ class Tree {
   /// "python[812] sleep[813] …" of the first few that are alive.
   void names(Text& out) const;
 
+  /// One who belongs to the attempt though it is no descendant of ours; its own descendants do not:
+  /// a server may have work of others. None: nullptr.
+  static const Outside* outside;
   /// For machines whose kernel has no /proc/<pid>/task/<tid>/children, and for tests.
   static bool look_at_all_processes;
 
@@ -49,6 +53,10 @@ class Tree {
 
 /// TERM to everything, then CONT, so that what is stopped can obey.
 void terminate_all();
+
+/// To those that have a handler for it: whoever has none is not to die of a warning. False when
+/// nobody has one.
+bool warn_all(int signal);
 
 /// Stops everything until a look finds nothing new. Bounded: what cannot be stopped does not hold
 /// it up.

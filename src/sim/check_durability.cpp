@@ -54,7 +54,8 @@ void DurabilityChecker::effect(const Effect& effect) {
     }
   } else if (const auto* kill = std::get_if<effect::Kill>(&effect)) {
     const auto attempt = disk_.attempts.find(kill->attempt);
-    if (attempt == disk_.attempts.end() || !disk_.job(attempt->second.job)->kill_requested) {
+    if (attempt == disk_.attempts.end() ||
+        (!disk_.job(attempt->second.job)->kill_requested && !attempt->second.gives_way)) {
       findings_.report(fmt::format("attempt {} was killed, and nothing on disk asks for it",
                                    kill->attempt.value));
     }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/rule_table.hpp"
+
 namespace berth::sim {
 
 void PlacementChecker::moment(Now now) {
@@ -119,7 +121,7 @@ void PlacementChecker::check_limits(JobId id, const Ledger::JobEntry& job) {
          1 + running_where([&](const auto& other) { return other.batch == job.batch; }),
          batch->second);
   }
-  if (setup_.rules.max_concurrent != 0) {
+  if (setup_.rules.max_concurrent != 0 && !job.expedited) {
     over("max_concurrent", 1 + head_.open.size(), setup_.rules.max_concurrent);
   }
   std::uint64_t cpus = job.spec->request.cpus;
@@ -179,7 +181,9 @@ void PlacementChecker::check_order(JobId id, const Ledger::JobEntry& job) {
                       running_where([&](const auto& third) {
                         return third.batch == other.batch;
                       }) >= limit->second;
-    if (!held && other.spec->request == job.spec->request) {
+    // Between users and between batches it is who has used less.
+    if (!held && !other.avoids && other.owner == job.owner && other.batch == job.batch &&
+        other.spec->request == job.spec->request) {
       findings_.report(
           fmt::format("job {} was started before its like, job {}", id.value, other_id.value));
       return;
@@ -266,9 +270,9 @@ std::string PlacementChecker::card_problem(const change::AttemptPut& put,
   for (const GpuProcess& process : facts->processes.value_or(std::vector<GpuProcess>{})) {
     strangers += process.attempt ? 0 : process.utilization.value_or(0);
   }
-  const std::uint32_t most =
-      job.spec->request.max_utilization.value_or(setup_.rules.max_utilization);
-  if (std::min<std::uint32_t>(strangers, 100) > most) {
+  Rules rules = setup_.rules;
+  overlay(rules, job.spec->request.rules);
+  if (!job.expedited && std::min<std::uint32_t>(strangers, 100) > rules.max_utilization) {
     return fmt::format("strangers kept it {} % busy", strangers);
   }
   for (const auto& [id, ended] : ended_) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/decide.hpp"
 #include "core/reason.hpp"
 
 namespace berth::sim {
@@ -83,6 +84,13 @@ bool has(const std::vector<Reason>& reasons, Reason::Kind kind) {
   return std::ranges::any_of(reasons, [kind](const Reason& r) { return r.kind == kind; });
 }
 
+/// Shares change as time goes by, and with them who goes first, before the next look decides.
+bool would_start(State state, JobId id, Now now) {
+  state.recheck_all = true;
+  const Decision decision = decide(state, now);
+  return std::ranges::find(decision.start, id, &Placement::job) != decision.start.end();
+}
+
 }  // namespace
 
 void ProgressChecker::durable(const Changes& changes) {
@@ -118,7 +126,7 @@ void ProgressChecker::check_reasons(const State& state, JobId id, Now now) {
     findings_.report(fmt::format("job {} waits and nothing says why", id.value));
   }
   for (const Reason& reason : reasons) {
-    if (reason.kind == Reason::Kind::due) {
+    if (reason.kind == Reason::Kind::due && !would_start(state, id, now)) {
       findings_.report(fmt::format("job {} waits though nothing stands in its way", id.value));
     }
     if (reason.text.empty()) {

@@ -5,6 +5,12 @@
 #include <fmt/format.h>
 
 namespace berth::sim {
+namespace {
+
+/// Retries that every job has for what is not its fault.
+const std::uint32_t kExcuses = Rules().retry.not_its_fault;
+
+}  // namespace
 
 void RunChecker::run_started(AttemptId attempt, JobId job) {
   Truth& truth = truth_[attempt];
@@ -26,7 +32,8 @@ void RunChecker::run_started(AttemptId attempt, JobId job) {
     findings_.report(fmt::format("job {} runs in attempts {} and {} at once", job.value,
                                  other->second.value, attempt.value));
   }
-  if (++runs_[job] > 1 + disk_.job(job)->most_retries) {
+  const Ledger::JobEntry& known = *disk_.job(job);
+  if (++runs_[job] > 1 + known.most_retries + kExcuses + known.gave_way) {
     findings_.report(fmt::format("job {} has run {} times with {} retries", job.value, runs_[job],
                                  disk_.job(job)->most_retries));
   }
@@ -132,13 +139,21 @@ void RunChecker::check_end(const change::AttemptEnd& end) {
     findings_.report(fmt::format("attempt {} was closed while it runs", end.id.value));
   }
   if (truth.recorded) {
-    if (end.verdict != *truth.recorded) {
+    // What a failure is called, and what is said of it, is for the scheduler to find out.
+    Verdict told = end.verdict;
+    if (told.failure && (truth.recorded->failure || truth.recorded->killed)) {
+      told.failure = truth.recorded->failure;
+      told.message = truth.recorded->message;
+    }
+    if (told != *truth.recorded) {
       findings_.report(fmt::format("attempt {} ended with '{}', its record says '{}'", end.id.value,
                                    end.verdict.message, truth.recorded->message));
     }
     return;
   }
-  const bool lost = end.verdict.failure == FailureClass::node_lost;
+  // Of one whose card was lost, too, nobody may know how it ended.
+  const bool lost = end.verdict.failure == FailureClass::node_lost ||
+                    end.verdict.failure == FailureClass::gpu_lost;
   const bool excused = truth.ran || through_power_cut_.contains(end.id);
   if (unprepared_.contains(end.id) && !truth.ran) {
     if (!lost && end.verdict.failure != FailureClass::cannot_start) {
@@ -211,9 +226,20 @@ void RunChecker::check_update(const change::JobUpdate& update) {
     return;
   }
   const bool failed = !last->revoked && last->verdict.failure.has_value();
-  const bool killed =
-      last->revoked ? job->kill_requested : last->verdict.killed || (job->kill_requested && failed);
-  const bool used_up = job->charged > job->spec->retries;
+  const FailureClass how = last->verdict.failure.value_or(FailureClass::exit);
+  const bool neighbour = how == FailureClass::gpu_oom && update.excused > job->forgiven;
+  if (neighbour && (update.excused != job->forgiven + 1 || update.excused > kExcuses)) {
+    complain("it is forgiven more than it may be");
+  }
+  const bool for_free = how == FailureClass::preempted || neighbour;
+  const bool excused = how == FailureClass::gpu_lost || how == FailureClass::node_lost;
+  const bool gave_way = how == FailureClass::preempted || how == FailureClass::gpu_lost;
+  const bool killed = last->revoked
+                          ? job->kill_requested
+                          : (last->verdict.killed && !gave_way) || (job->kill_requested && failed);
+  const std::uint32_t beyond = job->excused > kExcuses ? job->excused - kExcuses : 0;
+  const bool used_up =
+      !for_free && (!excused || beyond != 0) && job->charged + beyond > job->spec->retries;
   // Whoever paused it has not said that it may run again.
   const JobState waiting = job->state == JobState::paused ? JobState::paused : JobState::queued;
   const JobState expected = killed              ? JobState::killed
@@ -223,7 +249,7 @@ void RunChecker::check_update(const change::JobUpdate& update) {
                                                 : JobState::succeeded;
   if (update.state != expected) {
     complain(fmt::format("{} was due after '{}' with {} of {} retries used", to_string(expected),
-                         last->verdict.message, job->charged, job->spec->retries));
+                         last->verdict.message, job->charged + beyond, job->spec->retries));
   }
   if (!last->revoked && is_terminal(update.state) && update.exit_code != last->verdict.exit_code) {
     complain("its exit code is not that of its attempt");

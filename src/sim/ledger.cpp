@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "core/rule_table.hpp"
+
 namespace berth::sim {
 
 Bytes memory_needed(const Request& request, const Rules& rules, Bytes total) {
-  if (request.gpu_memory || request.min_free_memory) {
-    return std::max(request.gpu_memory.value_or(0), request.min_free_memory.value_or(0));
+  Rules own;
+  overlay(own, request.rules);
+  if (request.gpu_memory || own.min_free_memory) {
+    return std::max(request.gpu_memory.value_or(0), own.min_free_memory.value_or(0));
   }
   return rules.min_free_memory.value_or(std::min(8000 * kMiB, total - total / 10));
 }
@@ -23,6 +27,14 @@ void Ledger::put(const Change& change) {
       ledger.batch_limits[c.id] = c.max_concurrent;
       c.open ? void(ledger.open_batches.insert(c.id)) : void(ledger.open_batches.erase(c.id));
     }
+    void operator()(const change::BatchRules& c) { ledger.batch_limits[c.id] = c.max_concurrent; }
+    void operator()(const change::InstancePut&) {}
+    void operator()(const change::DrainPut&) {}
+    void operator()(const change::EccPut&) {}
+    void operator()(const change::UsagePut&) {}
+    void operator()(const change::AttemptGivesWay& c) {
+      ledger.attempts[c.id].gives_way = c.why && *c.why != GivesWay::parked;
+    }
     void operator()(const change::BatchRemove& c) {
       ledger.batch_limits.erase(c.id);
       ledger.open_batches.erase(c.id);
@@ -32,6 +44,7 @@ void Ledger::put(const Change& change) {
       job.spec = c.spec;
       job.batch = c.batch;
       job.queue = c.queue;
+      job.owner = c.owner;
       job.after = c.after;
       job.been = {JobState::queued};
       job.most_retries = c.spec->retries;
@@ -46,8 +59,19 @@ void Ledger::put(const Change& change) {
         }
       }
     }
+    [[nodiscard]] bool is_out_of_gpu_memory(const JobEntry& job) const {
+      return !job.attempts.empty() &&
+             ledger.attempts.at(job.attempts.back()).verdict.failure == FailureClass::gpu_oom;
+    }
     void operator()(const change::JobUpdate& c) {
       JobEntry& job = ledger.jobs[c.id];
+      if (c.excused > job.forgiven && is_out_of_gpu_memory(job)) {
+        // Whose fault that was is for the scheduler to find out.
+        --job.charged;
+        ++job.excused;
+        job.avoids = true;
+      }
+      job.forgiven = c.excused;
       job.state = c.state;
       job.held = c.state == JobState::paused &&
                  (job.attempts.empty() || ledger.attempts.at(job.attempts.back()).ended);
@@ -65,7 +89,7 @@ void Ledger::put(const Change& change) {
       job.expedited = c.expedited.value_or(job.expedited);
     }
     void operator()(const change::AttemptPut& c) {
-      ledger.attempts[c.id] = {c.job, c.gpus, c.gpu_memory, false, false, {}};
+      ledger.attempts[c.id] = {c.job, c.gpus, c.gpu_memory, false, false, {}, false};
       ledger.jobs[c.job].attempts.push_back(c.id);
       ledger.open.insert(c.id);
     }
@@ -75,7 +99,24 @@ void Ledger::put(const Change& change) {
       attempt.revoked = c.revoked;
       attempt.verdict = c.verdict;
       ledger.open.erase(c.id);
-      ledger.jobs[attempt.job].charged += c.revoked ? 0 : 1;
+      JobEntry& job = ledger.jobs[attempt.job];
+      if (c.revoked || !c.verdict.failure) {
+        return;
+      }
+      switch (*c.verdict.failure) {
+        case FailureClass::preempted:
+          ++job.gave_way;
+          break;
+        case FailureClass::gpu_lost:
+          job.avoids = true;
+          ++job.excused;
+          break;
+        case FailureClass::node_lost:
+          ++job.excused;
+          break;
+        default:
+          ++job.charged;
+      }
     }
     void operator()(const change::ClientKey&) {}
     void operator()(const change::History&) {}

@@ -28,6 +28,7 @@ struct Ledger {
     std::shared_ptr<const JobSpec> spec;
     BatchId batch;
     QueueId queue;
+    std::uint32_t owner = 0;
     std::vector<JobId> after;
     JobState state = JobState::queued;
     bool kill_requested = false;
@@ -38,7 +39,12 @@ struct Ledger {
     std::optional<std::int32_t> exit_code;
     std::optional<FailureClass> failure;
     std::set<JobState> been;    ///< every state it was ever in
-    std::uint32_t charged = 0;  ///< attempts that ended and were not revoked
+    std::uint32_t charged = 0;  ///< attempts that failed, and it was the job's own failure
+    std::uint32_t excused = 0;  ///< attempts that failed, and it was not
+    std::uint32_t forgiven =
+        0;                ///< those the scheduler does not hold against it, as it says itself
+    bool avoids = false;  ///< a card of its own failed: it does not take it again
+    std::uint32_t gave_way = 0;  ///< attempts that ended for the sake of others
     std::vector<AttemptId> attempts;
     bool removed = false;  ///< forgotten by the store
   };
@@ -49,6 +55,7 @@ struct Ledger {
     bool ended = false;
     bool revoked = false;
     Verdict verdict;
+    bool gives_way = false;  ///< told to end for somebody else's sake
   };
 
   void put(const Change& change);

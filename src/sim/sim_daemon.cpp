@@ -29,7 +29,8 @@ void SimDaemon::start() {
   store_.set_boot_id(machine_.boot_id());
   const Snapshot snapshot = store_.snapshot();
   observer_.restarted(snapshot);
-  engine_ = std::make_unique<Engine>(restore(snapshot, rules_, host_), store_, *this, timeline_);
+  engine_ = std::make_unique<Engine>(restore(snapshot, rules_, host_, timeline_.now()), store_,
+                                     *this, timeline_);
   // The engine is on the stack when it says so; it is taken down a moment later.
   engine_->on_broken = [this](const Error&) {
     timeline_.after(Millis{0}, Of::daemon, [this] { crash(random_.millis(50, 1'000)); });
@@ -124,6 +125,11 @@ void SimDaemon::run(const Effect& effect) {
                              [d = &daemon, forget] { d->machine_.forget(forget.attempt); });
     }
     void operator()(const effect::Sample&) { daemon.gpus_.look(); }
+    void operator()(const effect::Wake& wake) {
+      const Millis now = daemon.timeline_.now().mono;
+      daemon.timeline_.after(std::max(wake.at, now) - now, Of::daemon,
+                             [d = &daemon] { d->handle(event::Tick{}); });
+    }
     void operator()(const effect::Continue&) {
       daemon.timeline_.after(daemon.random_.millis(0, 2), Of::daemon,
                              [d = &daemon] { d->handle(event::Continue{}); });

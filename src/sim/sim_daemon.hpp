@@ -38,9 +38,9 @@ class SimDaemon final : public EffectSink {
   /// Does nothing while the daemon is down.
   void handle(Event event, Engine::Reply reply = {});
   template <class Reader, class Then>
-  void read(Reader reader, Then then) {
+  void read(Reader&& reader, Then&& then) {
     if (engine_) {
-      engine_->read(std::move(reader), std::move(then));
+      engine_->read(std::forward<Reader>(reader), std::forward<Then>(then));
     }
   }
 

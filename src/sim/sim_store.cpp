@@ -84,6 +84,25 @@ std::optional<JobState> SimStore::find_job_state(JobId id) {
   return it == jobs_.end() ? std::nullopt : std::optional(it->second.now.state);
 }
 
+std::optional<EndedJob> SimStore::find_ended_job(JobId id) {
+  const auto it = jobs_.find(id);
+  if (it == jobs_.end() || !is_terminal(it->second.now.state)) {
+    return std::nullopt;
+  }
+  const JobRow& row = it->second;
+  const JobSpec& spec = *row.put.spec;
+  EndedJob job{
+      id,           row.now.state, row.put.batch,   row.put.queue, row.put.owner,    spec.priority,
+      spec.request, row.put.after, spec.after_kind, spec.retries,  row.now.attempts, row.rank,
+      row.expedited};
+  if (const auto batch = batches_.find(row.put.batch); batch != batches_.end()) {
+    job.batch_name = batch->second.name;
+    job.batch_max_concurrent = batch->second.max_concurrent;
+    job.batch_rules = batch->second.rules;
+  }
+  return job;
+}
+
 std::shared_ptr<const JobSpec> SimStore::spec(JobId id) const {
   return jobs_.at(id).put.spec;
 }
@@ -101,11 +120,28 @@ void SimStore::put(const Change& change) {
       store.last_job_ = std::max(store.last_job_, c.reserved);
       store.batches_[c.id] = c;
     }
+    void operator()(const change::BatchRules& c) {
+      store.batches_.at(c.id).rules = c.rules;
+      store.batches_.at(c.id).max_concurrent = c.max_concurrent;
+    }
     void operator()(const change::BatchRemove& c) { store.batches_.erase(c.id); }
+    void operator()(const change::InstancePut& c) { store.instance_paused_ = c.paused; }
+    void operator()(const change::DrainPut& c) {
+      c.drained ? void(store.drains_.insert_or_assign(c.gpu, c.why))
+                : void(store.drains_.erase(c.gpu));
+    }
+    void operator()(const change::EccPut& c) { store.ecc_.insert_or_assign(c.gpu, c.errors); }
+    void operator()(const change::UsagePut& c) {
+      store.usage_.insert_or_assign({c.batch, c.id}, c);
+    }
+    void operator()(const change::AttemptGivesWay& c) {
+      store.attempts_.at(c.id).gives_way = c.why;
+    }
     void operator()(const change::JobPut& c) {
       store.last_job_ = std::max(store.last_job_, c.id);
       JobRow row{c, {}, 0, false};
       row.now.id = c.id;
+      row.now.not_before = c.spec->start_at;
       store.jobs_.insert_or_assign(c.id, std::move(row));
     }
     void operator()(const change::JobsRemove& c) {
@@ -125,7 +161,7 @@ void SimStore::put(const Change& change) {
     }
     void operator()(const change::AttemptPut& c) {
       store.last_attempt_ = std::max(store.last_attempt_, c.id);
-      store.attempts_.insert_or_assign(c.id, AttemptRow{c, store.boot_id_, false});
+      store.attempts_.insert_or_assign(c.id, AttemptRow{c, store.boot_id_, false, {}});
     }
     void operator()(const change::AttemptEnd& c) { store.attempts_.at(c.id).ended = true; }
     void operator()(const change::ClientKey& c) { store.keys_[{c.key, c.owner}] = c; }
@@ -141,6 +177,12 @@ Snapshot SimStore::snapshot() const {
     result.queues.emplace_back(id, spec);
   }
   result.paused_queues = paused_;
+  result.paused = instance_paused_;
+  result.drains = drains_;
+  result.ecc = ecc_;
+  for (const auto& [key, usage] : usage_) {
+    result.usage.push_back(usage);
+  }
   std::set<BatchId> live_batches;
   std::map<JobId, JobState> failed;
   for (const auto& [id, batch] : batches_) {
@@ -171,11 +213,13 @@ Snapshot SimStore::snapshot() const {
       // Only what has succeeded can have been removed while somebody follows it.
       const auto other = jobs_.find(dependency);
       const JobState now = other == jobs_.end() ? JobState::succeeded : other->second.now.state;
-      if (now != JobState::succeeded) {
+      if (now != JobState::succeeded || row.put.spec->after_kind == After::failed) {
         live.after.push_back(dependency);
         if (is_terminal(now)) {
           failed.emplace(dependency, now);
         }
+      } else if (other != jobs_.end()) {
+        live.last_end = std::max(live.last_end, other->second.now.wall);
       }
     }
     live.retries = row.put.spec->retries;
@@ -186,18 +230,23 @@ Snapshot SimStore::snapshot() const {
     live.kill_grace = row.now.kill_grace;
     live.rank = row.rank;
     live.expedited = row.expedited;
+    live.after_kind = row.put.spec->after_kind;
+    live.submitted = row.put.wall;
+    live.not_before = row.now.not_before;
+    live.backing_off = row.now.attempts > 0;
+    live.excused = row.now.excused;
     result.jobs.push_back(std::move(live));
   }
   result.failed_dependencies.assign(failed.begin(), failed.end());
   for (const auto& [id, batch] : batches_) {
     if (live_batches.contains(id)) {
-      result.batches.push_back({id, batch.name, batch.max_concurrent, batch.in_parts});
+      result.batches.push_back({id, batch.name, batch.max_concurrent, batch.in_parts, batch.rules});
     }
   }
   for (const auto& [id, row] : attempts_) {
     if (!row.ended) {
-      result.attempts.push_back(
-          {id, row.put.job, row.put.number, row.put.gpus, row.put.gpu_memory, row.boot_id});
+      result.attempts.push_back({id, row.put.job, row.put.number, row.put.gpus, row.put.gpu_memory,
+                                 row.boot_id, row.put.wall, row.gives_way});
     }
   }
   result.last_job = last_job_;

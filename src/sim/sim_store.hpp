@@ -29,6 +29,7 @@ class SimStore final : public Store {
   void commit(Transaction transaction, std::function<void(CommitOutcome)> done) override;
   std::optional<change::ClientKey> find_key(const std::string& key, std::uint32_t owner) override;
   std::optional<JobState> find_job_state(JobId id) override;
+  std::optional<EndedJob> find_ended_job(JobId id) override;
 
   /// The daemon is gone. A commit under way is on disk if it got that far, or if luck had it.
   void daemon_died();
@@ -54,6 +55,7 @@ class SimStore final : public Store {
     change::AttemptPut put;
     std::string boot_id;
     bool ended = false;
+    std::optional<GivesWay> gives_way;
   };
   struct InFlight {
     Transaction transaction;
@@ -86,6 +88,10 @@ class SimStore final : public Store {
   AttemptId last_attempt_;
   BatchId last_batch_;
   std::map<std::string, std::uint64_t> resources_;
+  bool instance_paused_ = false;
+  std::map<std::string, std::string> drains_;
+  std::map<std::string, std::uint64_t> ecc_;
+  std::map<std::pair<bool, std::uint64_t>, change::UsagePut> usage_;
   std::map<std::pair<std::string, std::uint32_t>, change::ClientKey> keys_;
 };
 

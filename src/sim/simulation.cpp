@@ -47,6 +47,9 @@ Setup a_machine(Random& random) {
   if (random.percent(20)) {
     setup.rules.memory_margin = 500 * kMiB;
   }
+  // When, and with how much memory, a job is tried again is not for the checkers to foretell.
+  setup.rules.retry.raise_memory = false;
+  setup.rules.retry.max_retry_before_backoff = 0;
   if (random.percent(20)) {
     setup.rules.min_free_memory = random.between(1, 10) * kGiB;
   }

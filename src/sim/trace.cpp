@@ -24,8 +24,9 @@ std::string text_of(const Verdict& v) {
 std::string text_of(const Request& r) {
   std::string out = fmt::format("gpus={}..{}", r.gpus.min, r.gpus.max);
   out += r.gpu_memory ? fmt::format(" gpu_memory={}", *r.gpu_memory / kMiB) : "";
-  out += r.min_free_memory ? fmt::format(" min_free={}", *r.min_free_memory / kMiB) : "";
-  out += r.max_utilization ? fmt::format(" max_util={}", *r.max_utilization) : "";
+  for (const auto& [key, text] : r.rules) {
+    out += fmt::format(" {}={}", key, text);
+  }
   out += r.cpus ? fmt::format(" cpus={}", r.cpus) : "";
   out += r.memory ? fmt::format(" memory={}", r.memory / kMiB) : "";
   for (const auto& [name, count] : r.resources) {
@@ -58,10 +59,20 @@ struct EventText {
   std::string operator()(const event::PauseQueue& e) const {
     return fmt::format("{} queue {}", e.paused ? "pause" : "resume", e.queue);
   }
+  std::string operator()(const event::PauseInstance& e) const {
+    return e.paused ? "pause all" : "resume all";
+  }
+  std::string operator()(const event::DrainGpu& e) const {
+    return fmt::format("{} {}", e.drained ? "drain" : "undrain", e.gpu);
+  }
+  std::string operator()(const event::BoardRead& e) const {
+    return fmt::format("board {}", e.held);
+  }
   std::string operator()(const event::Move& e) const {
     return fmt::format("move {} to {} before={} queue={} priority={}", ids(e.jobs),
                        static_cast<int>(e.to), e.before.value, e.queue, e.priority);
   }
+  std::string operator()(const event::Revive& e) const { return "revive " + ids(e.jobs); }
   std::string operator()(const event::Expedite& e) const { return "expedite " + ids(e.jobs); }
   std::string operator()(const event::SetJobs& e) const { return "set " + ids(e.jobs); }
   std::string operator()(const event::SetRules&) const { return "rules"; }
@@ -109,6 +120,25 @@ struct ChangeText {
   std::string operator()(const change::BatchPut& c) const {
     return fmt::format("batch {} limit={} jobs={}{}", c.id.value, c.max_concurrent, c.jobs,
                        c.open ? " open" : "");
+  }
+  std::string operator()(const change::BatchRules& c) const {
+    return fmt::format("batch {} limit={} {}", c.id.value, c.max_concurrent, c.rules);
+  }
+  std::string operator()(const change::InstancePut& c) const {
+    return c.paused ? "paused" : "not paused";
+  }
+  std::string operator()(const change::DrainPut& c) const {
+    return fmt::format("gpu {} {} {}", c.gpu, c.drained ? "drained" : "in use", c.why);
+  }
+  std::string operator()(const change::EccPut& c) const {
+    return fmt::format("gpu {} errors {}", c.gpu, c.errors);
+  }
+  std::string operator()(const change::UsagePut& c) const {
+    return fmt::format("usage {} {} {:.0f}", c.batch ? "batch" : "owner", c.id, c.gpu_ms);
+  }
+  std::string operator()(const change::AttemptGivesWay& c) const {
+    return fmt::format("attempt {} gives way: {}", c.id.value,
+                       c.why ? to_string(*c.why) : "no longer");
   }
   std::string operator()(const change::BatchRemove& c) const {
     return fmt::format("batch {} removed", c.id.value);
@@ -166,6 +196,9 @@ struct EffectText {
     return fmt::format("forget attempt {}", e.attempt.value);
   }
   std::string operator()(const effect::Sample&) const { return "sample"; }
+  std::string operator()(const effect::Wake& e) const {
+    return fmt::format("wake at {}", e.at.count());
+  }
   std::string operator()(const effect::Continue&) const { return "continue"; }
 };
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/rule_table.hpp"
+
 namespace berth::sim {
 
 using Of = Timeline::Of;
@@ -323,10 +325,10 @@ Request Workload::a_request(event::Submit& submit) {
       request.gpu_memory = random_.percent(1) ? Bytes{0} : random_.pick(kSizes);
     }
     if (random_.percent(10)) {
-      request.min_free_memory = random_.pick(kSizes);
+      request.rules["min_free_memory"] = exact_size(random_.pick(kSizes));
     }
     if (random_.percent(10)) {
-      request.max_utilization = static_cast<std::uint32_t>(random_.below(101));
+      request.rules["max_utilization"] = fmt::format("{}", random_.below(101));
     }
   }
   if (random_.percent(25)) {

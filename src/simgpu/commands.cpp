@@ -40,6 +40,12 @@ std::string or_unknown(const std::optional<unsigned>& value, const char* unit) {
   return value ? std::to_string(*value) + unit : "?";
 }
 
+std::string state_of(const Card& card) {
+  const std::string state = card.error == 0 ? "ok" : "error " + std::to_string(card.error);
+  const unsigned errors = card.ecc.resolve(0).value_or(0);
+  return errors == 0 ? state : state + ", ecc " + std::to_string(errors);
+}
+
 }  // namespace
 
 std::optional<std::string> Options::get(std::string_view key) const {
@@ -157,7 +163,7 @@ int run_show(const Words& words) {
     std::printf("%-3u  %-40s  %-22s  %19s  %5s  %s\n", card.index, card.uuid.c_str(),
                 card.name.c_str(), memory.c_str(),
                 or_unknown(card.util.resolve(total_util(users)), " %").c_str(),
-                card.error == 0 ? "ok" : ("error " + std::to_string(card.error)).c_str());
+                state_of(card).c_str());
     for (const Allocation& user : users) {
       std::string name = read_file("/proc/" + std::to_string(user.pid) + "/comm").value_or("?");
       std::erase(name, '\n');

@@ -26,6 +26,9 @@ usage:
       --steps N (10)        lines 'step i/N loss=… acc=…'
       --exit-code N (0)     with which it ends
       --fail-at STEP        raise an error at this step
+      --fail TEXT           the error to raise; without --fail-at, at the last step
+      --on-signal NAME:checkpoint[-exit]
+                            print 'checkpoint' at USR1, USR2, TERM, INT or HUP, and go on or end
 show, set, hold and train take the directory from --dir DIR or from BERTH_SIM_DIR.
 
 settings of a card:
@@ -38,7 +41,9 @@ examples:
   export BERTH_SIM_DIR=/tmp/gpus
   berth-simgpu hold 0 --memory 18GiB --util 90 --time 60s &
   berth-simgpu set 3 lost yes
+  berth-simgpu set 2 xid 79
   berth-simgpu set driver hang_ms 60000
+  berth-simgpu set driver link 0-1:nvlink,2-3:nvlink
   CUDA_VISIBLE_DEVICES=1 berth-simgpu train --memory 4GiB --ramp 0.5s --time 3s --steps 20
 )";
 

@@ -66,6 +66,14 @@ struct NvmlProcessSample {
   U64 time_stamp;
   unsigned sm, memory, encoder, decoder;
 };
+struct NvmlSample {
+  U64 time_stamp, value;
+};
+struct NvmlEventData {
+  NvmlDevice* device;
+  U64 kind, data;
+  unsigned gpu_instance, compute_instance;
+};
 struct NvmlTemperature {
   unsigned version, sensor;
   int temperature;
@@ -84,6 +92,9 @@ inline constexpr unsigned kProcessDetailListVersion = 0x01000018;
 inline constexpr unsigned kTemperatureVersion = 0x0100000C;
 /// What the first two forms of PciInfo had in common.
 inline constexpr std::size_t kPciInfoOldSize = 36;
+/// Without the instances of partitioned cards.
+inline constexpr std::size_t kEventDataOldSize = 24;
+inline constexpr U64 kXidEvent = 8;
 
 static_assert(sizeof(NvmlPciInfo) == 68 && offsetof(NvmlPciInfo, bus_id) == kPciInfoOldSize);
 static_assert(sizeof(NvmlMemory) == 24);
@@ -96,6 +107,9 @@ static_assert(sizeof(NvmlProcessDetail) == 32 &&
 static_assert(sizeof(NvmlProcessDetailList) == 24 &&
               offsetof(NvmlProcessDetailList, processes) == 16);
 static_assert(sizeof(NvmlProcessSample) == 32 && offsetof(NvmlProcessSample, sm) == 16);
+static_assert(sizeof(NvmlSample) == 16);
+static_assert(sizeof(NvmlEventData) == 32 &&
+              offsetof(NvmlEventData, gpu_instance) == kEventDataOldSize);
 static_assert(sizeof(NvmlTemperature) == 12);
 static_assert(sizeof(NvmlFieldValue) == 40 && offsetof(NvmlFieldValue, result) == 28);
 

@@ -49,18 +49,6 @@ int tell_string(const NvmlDevice* device, std::string Card::* text, char* buffer
   });
 }
 
-NvmlPciInfo pci_info(const Card& card) {
-  NvmlPciInfo info{};
-  std::sscanf(card.pci_bus_id.c_str(), "%x:%x:%x", &info.domain, &info.bus, &info.device);
-  info.pci_device_id = 0x20B010DE;  // an A100, of vendor 10DE
-  info.pci_subsystem_id = 0x144E10DE;
-  std::snprintf(&info.bus_id_legacy[0], sizeof info.bus_id_legacy, "%04X:%02X:%02X.0",
-                info.domain & 0xffffU, info.bus & 0xffU, info.device & 0xffU);
-  std::snprintf(&info.bus_id[0], sizeof info.bus_id, "%08X:%02X:%02X.0", info.domain,
-                info.bus & 0xffU, info.device & 0xffU);
-  return info;
-}
-
 int tell_pci(const NvmlDevice* device, void* out, std::size_t size) noexcept {
   return with_card(device, [&](const Directory&, const Card& card) -> int {
     if (out == nullptr) {
@@ -97,6 +85,19 @@ int tell_clock_reasons(const NvmlDevice* device, U64* reasons) noexcept {
 }
 
 }  // namespace
+
+NvmlPciInfo pci_info(const Card& card) {
+  NvmlPciInfo info{};
+  std::sscanf(card.pci_bus_id.c_str(), "%x:%x:%x", &info.domain, &info.bus, &info.device);
+  info.pci_device_id = 0x20B010DE;  // an A100, of vendor 10DE
+  info.pci_subsystem_id = 0x144E10DE;
+  std::snprintf(&info.bus_id_legacy[0], sizeof info.bus_id_legacy, "%04X:%02X:%02X.0",
+                info.domain & 0xffffU, info.bus & 0xffU, info.device & 0xffU);
+  std::snprintf(&info.bus_id[0], sizeof info.bus_id, "%08X:%02X:%02X.0", info.domain,
+                info.bus & 0xffU, info.device & 0xffU);
+  return info;
+}
+
 }  // namespace berth::simgpu
 
 using namespace berth::simgpu;  // NOLINT: the exports below are of the global namespace by nature

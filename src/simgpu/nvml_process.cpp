@@ -1,7 +1,6 @@
 // Exports: the processes of one card.
 
 #include <algorithm>
-#include <ctime>
 
 #include "simgpu/nvml_session.hpp"
 
@@ -53,12 +52,6 @@ int list_v3(const NvmlDevice* device, Wanted wanted, unsigned* count, NvmlProces
                         [&](std::size_t i, unsigned pid, U64 used) {
                           out[i] = {pid, used, kNotAvailable, kNotAvailable};
                         });
-}
-
-U64 epoch_us() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<U64>(now.tv_sec) * 1'000'000 + static_cast<U64>(now.tv_nsec) / 1000;
 }
 
 }  // namespace

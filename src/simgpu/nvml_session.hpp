@@ -26,6 +26,8 @@ namespace berth::simgpu {
 [[nodiscard]] NvmlDevice* handle_of(unsigned index);
 [[nodiscard]] std::optional<unsigned> index_of(const NvmlDevice* handle);
 
+[[nodiscard]] NvmlPciInfo pci_info(const Card& card);
+
 /// Copies with the final zero; kInsufficientSize when the buffer is too short.
 [[nodiscard]] int copy_string(std::string_view text, char* buffer, unsigned length);
 

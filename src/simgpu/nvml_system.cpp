@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <ctime>
 
 #include "simgpu/files.hpp"
 #include "simgpu/nvml_session.hpp"
@@ -81,14 +80,6 @@ int find_by_bus(const char* text, NvmlDevice** out) noexcept {
   }
   return find_card(out,
                    [&](const Card& card) { return parse_bus(card.pci_bus_id.c_str()) == wanted; });
-}
-
-int wait_for_event(unsigned timeout_ms) {
-  timespec rest{static_cast<time_t>(timeout_ms / 1000),
-                static_cast<long>(timeout_ms % 1000) * 1'000'000};
-  while (::nanosleep(&rest, &rest) != 0) {
-  }
-  return kTimeout;
 }
 
 }  // namespace
@@ -215,33 +206,4 @@ SIMGPU_EXPORT int nvmlDeviceGetHandleByPciBusId(const char* bus, NvmlDevice** ou
 }
 SIMGPU_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, NvmlDevice** out) {
   return find_by_bus(bus, out);
-}
-
-// Events: a set can be made and waited for, and nothing ever happens. The wait must really block,
-// because clients loop around it.
-SIMGPU_EXPORT int nvmlEventSetCreate(NvmlEventSet** set) {
-  static char the_set = 0;
-  return with_driver([&](const Directory&, const Driver&) -> int {
-    if (set == nullptr) {
-      return kInvalidArgument;
-    }
-    *set = reinterpret_cast<NvmlEventSet*>(&the_set);
-    return kSuccess;
-  });
-}
-SIMGPU_EXPORT int nvmlEventSetFree(NvmlEventSet*) {
-  return kSuccess;
-}
-SIMGPU_EXPORT int nvmlEventSetWait(NvmlEventSet*, void*, unsigned timeout_ms) {
-  return wait_for_event(timeout_ms);
-}
-SIMGPU_EXPORT int nvmlEventSetWait_v2(NvmlEventSet*, void*, unsigned timeout_ms) {
-  return wait_for_event(timeout_ms);
-}
-SIMGPU_EXPORT int nvmlDeviceRegisterEvents(NvmlDevice* device, U64, NvmlEventSet*) {
-  return with_card(device, [](const Directory&, const Card&) -> int { return kSuccess; });
-}
-SIMGPU_EXPORT int nvmlDeviceGetSupportedEventTypes(NvmlDevice* device, U64* types) {
-  constexpr U64 kXid = 8;
-  return tell<U64>(device, types, kXid);
 }

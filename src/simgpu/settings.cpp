@@ -35,6 +35,35 @@ std::optional<Reading> parse_reading(std::string_view text, unsigned max) {
   return Reading{Reading::Kind::fixed, static_cast<unsigned>(*number)};
 }
 
+std::string format_history(const History& history) {
+  std::string text;
+  for (const unsigned percent : history.percents) {
+    text.append(text.empty() ? "" : ",").append(std::to_string(percent));
+  }
+  return history.kind == Reading::Kind::fixed ? text : format_reading({history.kind, 0});
+}
+
+std::optional<History> parse_history(std::string_view text) {
+  constexpr std::size_t kPercentsMax = 100;
+  History history;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const auto reading = parse_reading(text.substr(0, comma), 100);
+    more = comma != text.npos;
+    if (!reading || history.percents.size() == kPercentsMax) {
+      return std::nullopt;
+    }
+    if (reading->kind != Reading::Kind::fixed) {
+      history.kind = reading->kind;
+      return more || !history.percents.empty() ? std::nullopt : std::optional(history);
+    }
+    history.percents.push_back(reading->value);
+    text.remove_prefix(more ? comma + 1 : text.size());
+  }
+  history.kind = Reading::Kind::fixed;
+  return history;
+}
+
 }  // namespace
 
 std::optional<unsigned> Reading::resolve(unsigned computed) const {
@@ -62,6 +91,9 @@ std::string encode(const Card& card) {
   lines.add("util", format_reading(card.util));
   lines.add("temperature", format_reading(card.temperature));
   lines.add("power", format_reading(card.power_mw));
+  lines.add("samples", format_history(card.samples));
+  lines.add("ecc", format_reading(card.ecc));
+  lines.add("numa", format_reading(card.numa));
   lines.add("error", card.error);
   lines.add("hang_ms", card.hang_ms);
   return lines.join();
@@ -76,6 +108,9 @@ std::string encode(const Driver& driver) {
   lines.add("cuda", driver.cuda);
   lines.add("error", driver.error);
   lines.add("hang_ms", driver.hang_ms);
+  lines.add("link", format_links(driver.links));
+  lines.add("host_available",
+            driver.host_available ? std::to_string(*driver.host_available) : "auto");
   return lines.join();
 }
 
@@ -99,6 +134,17 @@ bool assign(Card& card, std::string_view key, std::string_view value) {
   }
   if (key == "power") {
     return reading(card.power_mw, 10'000'000);
+  }
+  if (key == "samples") {
+    const auto parsed = parse_history(value);
+    card.samples = parsed.value_or(card.samples);
+    return parsed.has_value();
+  }
+  if (key == "ecc") {
+    return reading(card.ecc, 1'000'000);
+  }
+  if (key == "numa") {
+    return reading(card.numa, kCardsMax - 1);
   }
   if (key == "memory") {
     return flag(card.memory_known);
@@ -143,6 +189,14 @@ bool assign(Driver& driver, std::string_view key, std::string_view value) {
     driver.hang_ms = *number;
     return true;
   }
+  if (key == "link") {
+    return assign_links(driver.links, value, driver.cards);
+  }
+  if (key == "host_available") {
+    const auto size = parse_size(value);
+    driver.host_available = size ? std::optional(*size) : std::nullopt;
+    return size || value == "auto";
+  }
   return false;
 }
 
@@ -156,7 +210,7 @@ std::optional<Driver> decode_driver(std::string_view text) {
   driver.spec = lines.text("spec").value_or("");
   driver.cards = static_cast<unsigned>(*cards);
   driver.cuda = static_cast<unsigned>(lines.number("cuda").value_or(driver.cuda));
-  for (const std::string_view key : {"version", "error", "hang_ms"}) {
+  for (const std::string_view key : {"version", "error", "hang_ms", "link", "host_available"}) {
     assign(driver, key, lines.text(key).value_or(""));
   }
   return driver;
@@ -173,8 +227,9 @@ std::optional<Card> decode_card(std::string_view text, unsigned index) {
   if (card.uuid.empty() || card.memory == 0) {
     return std::nullopt;
   }
-  for (const std::string_view key : {"reserved", "memory", "processes", "process_memory", "util",
-                                     "temperature", "power", "error", "hang_ms"}) {
+  for (const std::string_view key :
+       {"reserved", "memory", "processes", "process_memory", "util", "temperature", "power",
+        "samples", "ecc", "numa", "error", "hang_ms"}) {
     assign(card, key, lines.text(key).value_or(""));
   }
   return card;
@@ -184,6 +239,12 @@ std::string_view settings_help() {
   return "  util N|auto|unknown           percent; auto is the sum of its processes\n"
          "  temperature N|auto|unknown    degrees Celsius\n"
          "  power N|auto|unknown          milliwatts\n"
+         "  samples N,N,…|auto|unknown    percents of the last 3 seconds, oldest first; auto "
+         "follows "
+         "util\n"
+         "  ecc N|unknown                 uncorrected memory errors\n"
+         "  xid CODE                      report this error once, to everybody who listens\n"
+         "  numa N|unknown                the NUMA node it is near to; 0 if not set\n"
          "  memory known|unknown          whether the driver tells total, used and free\n"
          "  processes known|unknown       whether the driver lists processes\n"
          "  process_memory known|unknown  whether it tells the memory of each\n"
@@ -194,7 +255,13 @@ std::string_view settings_help() {
          "  hang_ms N                     every call on the card takes this long\n"
          "For GPU 'driver':\n"
          "  error CODE, hang_ms N         as above, for every call there is\n"
-         "  version TEXT                  the driver's version\n";
+         "  version TEXT                  the driver's version\n"
+         "  link A-B:KIND[,…]             how GPUs A and B are connected: nvlink, pcie_switch, "
+         "numa, "
+         "system,\n"
+         "                                unknown or auto: one switch, or the system between NUMA "
+         "nodes\n"
+         "  host_available SIZE|auto      host memory that the probe reports\n";
 }
 
 }  // namespace berth::simgpu

@@ -9,10 +9,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 
 #include "simgpu/files.hpp"
 #include "simgpu/settings.hpp"
+#include "simgpu/xids.hpp"
 
 namespace berth::simgpu {
 namespace {
@@ -148,6 +150,19 @@ unsigned total_util(const std::vector<Allocation>& users) {
   return sum;
 }
 
+Link link_between(const Driver& driver, const Card& one, const Card& other) {
+  const auto set = find_link(driver.links, one.index, other.index);
+  return set.value_or(one.numa.resolve(0) == other.numa.resolve(0) ? Link::pcie_switch
+                                                                   : Link::system);
+}
+
+std::uint64_t epoch_us() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+}
+
 std::uint64_t total_bytes(const std::vector<Allocation>& users) {
   std::uint64_t sum = 0;
   for (const Allocation& user : users) {
@@ -259,6 +274,7 @@ std::vector<Allocation> Directory::users(unsigned index) const {
     user.bytes = lines.number("bytes").value_or(0);
     user.util =
         static_cast<unsigned>(std::min<std::uint64_t>(lines.number("util").value_or(0), 100));
+    user.since_us = lines.number("since").value_or(0);
     const std::string type = lines.text("type").value_or("C");
     user.compute = type.find('C') != std::string::npos;
     user.graphics = type.find('G') != std::string::npos;
@@ -288,6 +304,10 @@ Outcome<void> Directory::set_card(unsigned index, std::string_view key,
   if (!current) {
     return std::unexpected(current.error());
   }
+  const auto xid = key == "xid" ? parse_number(value) : std::nullopt;
+  if (xid && *xid > 0 && *xid <= 9999) {
+    return add_xid(*this, index, static_cast<unsigned>(*xid));
+  }
   if (!assign(*current, key, value)) {
     return std::unexpected("cannot set " + std::string(key) + " of GPU " + std::to_string(index) +
                            " to '" + std::string(value) +
@@ -314,8 +334,12 @@ Outcome<Grant> Directory::allocate(unsigned index, const Allocation& more) const
     return grant;
   }
   std::uint64_t bytes = more.bytes;
+  std::uint64_t since = epoch_us();
   for (const Allocation& user : grant.users) {
-    bytes += user.pid == self ? user.bytes : 0;
+    if (user.pid == self) {
+      bytes += user.bytes;
+      since = user.util == more.util ? user.since_us : since;
+    }
   }
   Lines lines;
   lines.add("pid", name.pid);
@@ -323,6 +347,7 @@ Outcome<Grant> Directory::allocate(unsigned index, const Allocation& more) const
   lines.add("gpu", target->uuid);
   lines.add("bytes", bytes);
   lines.add("util", more.util);
+  lines.add("since", since);
   lines.add("type", more.graphics ? (more.compute ? "C+G" : "G") : "C");
   if (auto written = replace_file(path_ + "/procs/" + format(name), lines.join()); !written) {
     return std::unexpected(written.error());

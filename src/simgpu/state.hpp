@@ -5,6 +5,7 @@
 //                     without it is not initialised yet
 //   gpus/<index>      one card: its constants and what `berth-simgpu set` changed
 //   procs/<pid>-<start>-<index>   what one process uses of one card
+//   xids              the XID errors reported so far, if any
 //   lock              flock()ed by everybody who writes
 //
 // Readers take no lock: files only ever appear whole, by rename. A process counts while it is
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "simgpu/text.hpp"
+#include "simgpu/topology.hpp"
 
 namespace berth::simgpu {
 
@@ -32,6 +34,13 @@ struct Reading {
   [[nodiscard]] std::optional<unsigned> resolve(unsigned computed) const;
 };
 
+/// The percentages that a card's utilisation had during the last kHistory, oldest first.
+struct History {
+  Reading::Kind kind = Reading::Kind::automatic;
+  std::vector<unsigned> percents;  ///< when fixed; evenly spread
+};
+inline constexpr std::uint64_t kHistoryUs = 3'000'000;
+
 struct Driver {
   std::string spec;
   unsigned cards = 0;
@@ -39,6 +48,8 @@ struct Driver {
   unsigned cuda = 12040;      ///< 1000 * major + 10 * minor
   unsigned error = 0;         ///< NVML code that every call fails with; 0: none
   std::uint64_t hang_ms = 0;  ///< how long every call takes
+  Links links;
+  std::optional<std::uint64_t> host_available;  ///< host memory to report; nullopt: this machine's
 };
 
 struct Card {
@@ -54,6 +65,9 @@ struct Card {
   Reading util;
   Reading temperature;
   Reading power_mw;
+  History samples;
+  Reading ecc;                ///< uncorrected errors; automatic: 0
+  Reading numa;               ///< node; automatic: 0
   unsigned error = 0;         ///< NVML code that calls on this card fails with (15: lost); 0: none
   std::uint64_t hang_ms = 0;  ///< how long every call on this card takes
 };
@@ -63,7 +77,8 @@ struct Allocation {
   unsigned pid = 0;
   std::uint64_t start_time = 0;
   std::uint64_t bytes = 0;
-  unsigned util = 0;  ///< percent of the card
+  unsigned util = 0;           ///< percent of the card
+  std::uint64_t since_us = 0;  ///< since 1970: when `util` became what it is
   bool compute = true;
   bool graphics = false;
 };
@@ -107,6 +122,13 @@ class Directory {
 
 /// The keys of `berth-simgpu set`, for its help.
 [[nodiscard]] std::string_view settings_help();
+
+/// How two cards are connected: what was set; else cards of one NUMA node share a switch, and
+/// others only the system.
+[[nodiscard]] Link link_between(const Driver& driver, const Card& one, const Card& other);
+
+/// Microseconds since 1970, as the driver stamps its samples.
+[[nodiscard]] std::uint64_t epoch_us();
 
 /// When the process started, in clock ticks since boot; nullopt when it is gone or a zombie.
 [[nodiscard]] std::optional<std::uint64_t> start_time_of_living(unsigned pid);

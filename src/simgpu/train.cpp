@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -11,6 +14,12 @@
 
 namespace berth::simgpu {
 namespace {
+
+/// What --on-signal asks for.
+struct OnSignal {
+  int number = 0;  ///< 0: nothing
+  bool exit = false;
+};
 
 struct Plan {
   std::uint64_t memory = 0;
@@ -20,7 +29,27 @@ struct Plan {
   std::uint64_t steps = 0;
   std::uint64_t fail_at = 0;  ///< 0: never
   int exit_code = 0;
+  std::string fail_text;  ///< raised at fail_at; empty: the usual one
+  OnSignal on_signal;
 };
+
+/// "USR1:checkpoint" or "TERM:checkpoint-exit".
+Outcome<OnSignal> parse_on_signal(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, int>, 5> kSignals{
+      {{"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}}};
+  const std::size_t colon = text.find(':');
+  const std::string_view action =
+      colon == text.npos ? "" : std::string_view(text).substr(colon + 1);
+  for (const auto& [name, number] : kSignals) {
+    if (text.substr(0, colon) == name && (action == "checkpoint" || action == "checkpoint-exit")) {
+      return OnSignal{number, action == "checkpoint-exit"};
+    }
+  }
+  return std::unexpected(
+      "--on-signal takes USR1, USR2, TERM, INT or HUP with ':checkpoint' or "
+      "':checkpoint-exit', not '" +
+      text + "'");
+}
 
 Outcome<Plan> make_plan(const Options& options) {
   const auto memory = options.size("memory", 1ULL << 30U);
@@ -35,13 +64,22 @@ Outcome<Plan> make_plan(const Options& options) {
       return std::unexpected(value->error());
     }
   }
-  return Plan{*memory,
-              *ramp,
-              *time,
-              static_cast<unsigned>(*util),
-              *steps,
-              *fail_at,
-              static_cast<int>(*exit_code)};
+  const auto signal = options.get("on-signal");
+  const auto on_signal = signal ? parse_on_signal(*signal) : OnSignal{};
+  if (!on_signal) {
+    return std::unexpected(on_signal.error());
+  }
+  const std::string fail_text = options.get("fail").value_or("");
+  return Plan{.memory = *memory,
+              .ramp_ms = *ramp,
+              .time_ms = *time,
+              .util = static_cast<unsigned>(*util),
+              .steps = *steps,
+              // A text to fail with is raised at the last step if no other is named.
+              .fail_at = *fail_at == 0 && !fail_text.empty() ? *steps : *fail_at,
+              .exit_code = static_cast<int>(*exit_code),
+              .fail_text = fail_text,
+              .on_signal = *on_signal};
 }
 
 /// The end of a Python program that did not catch its exception.
@@ -54,6 +92,42 @@ int raise(const char* line, const std::string& exception) {
                "%s\n",
                line, exception.c_str());
   return 1;
+}
+
+/// The signal waits from the beginning for sleep_or_checkpoint, which so cannot miss it.
+sigset_t block(const OnSignal& on_signal) {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  if (on_signal.number != 0) {
+    ::sigaddset(&signals, on_signal.number);
+    // Never called: berth warns only who has a handler.
+    ::signal(on_signal.number, [](int) {});
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  }
+  return signals;
+}
+
+/// Sleeps until `deadline`, and says "checkpoint" for each signal that comes. False: one said to
+/// end.
+bool sleep_or_checkpoint(std::uint64_t deadline, const OnSignal& on_signal) {
+  const sigset_t signals = block(on_signal);
+  while (on_signal.number != 0) {
+    const std::uint64_t now = monotonic_ms();
+    const std::uint64_t left = deadline > now ? deadline - now : 0;
+    const timespec timeout{static_cast<time_t>(left / 1000),
+                           static_cast<long>(left % 1000) * 1'000'000};
+    if (::sigtimedwait(&signals, nullptr, &timeout) == on_signal.number) {
+      std::printf("checkpoint\n");
+      std::fflush(stdout);
+      if (on_signal.exit) {
+        return false;
+      }
+    } else if (errno == EAGAIN) {
+      break;
+    }
+  }
+  sleep_until_ms(deadline);
+  return true;
 }
 
 /// Takes the memory in equal pieces spread over the ramp. Returns what was raised, if anything.
@@ -95,6 +169,7 @@ bool is_lost(const Directory& directory, const std::vector<Card>& cards) {
 
 int train(const Directory* directory, const std::vector<Card>& cards, const Plan& plan) {
   const std::uint64_t start = monotonic_ms();
+  block(plan.on_signal);
   if (directory != nullptr) {
     if (const auto exception = allocate(*directory, cards, plan, start)) {
       return raise("loss = model(batch).mean()", *exception);
@@ -103,10 +178,12 @@ int train(const Directory* directory, const std::vector<Card>& cards, const Plan
   const std::uint64_t begun = std::max(monotonic_ms(), start);
   const std::uint64_t end = std::max(begun, start + plan.time_ms);
   for (std::uint64_t step = 1; step <= plan.steps; ++step) {
-    sleep_until_ms(begun + (end - begun) * step / plan.steps);
+    if (!sleep_or_checkpoint(begun + (end - begun) * step / plan.steps, plan.on_signal)) {
+      return 0;
+    }
     if (step == plan.fail_at) {
-      const int code = raise("loss.backward()",
-                             "RuntimeError: simulated failure at step " + std::to_string(step));
+      const std::string usual = "RuntimeError: simulated failure at step " + std::to_string(step);
+      const int code = raise("loss.backward()", plan.fail_text.empty() ? usual : plan.fail_text);
       return plan.exit_code == 0 ? code : plan.exit_code;
     }
     if (directory != nullptr && is_lost(*directory, cards)) {
@@ -118,8 +195,7 @@ int train(const Directory* directory, const std::vector<Card>& cards, const Plan
                 0.05 + 2.25 * std::exp(-3.0 * progress), 0.98 - 0.88 * std::exp(-3.0 * progress));
     std::fflush(stdout);
   }
-  sleep_until_ms(end);
-  return plan.exit_code;
+  return sleep_or_checkpoint(end, plan.on_signal) ? plan.exit_code : 0;
 }
 
 }  // namespace
@@ -179,8 +255,8 @@ std::string out_of_memory_text(unsigned ordinal, const Card& card, const Grant& 
 }
 
 int run_train(const Words& words) {
-  const auto options = parse_options(
-      words, {"dir", "memory", "ramp", "time", "util", "steps", "exit-code", "fail-at"});
+  const auto options = parse_options(words, {"dir", "memory", "ramp", "time", "util", "steps",
+                                             "exit-code", "fail-at", "fail", "on-signal"});
   if (!options || !options->words.empty()) {
     return complain(
         options ? "train takes only options, not '" + options->words[0] + "'" : options.error(), 2);

@@ -25,6 +25,11 @@ struct BackupProgress {
     const std::filesystem::path& file, const std::filesystem::path& target, bool replace,
     const std::function<bool(const BackupProgress&)>& progress);
 
+/// Whether `backup` looks like one that `restore_store` takes. For whoever has the store at `file`
+/// open: never touches that.
+[[nodiscard]] Status inspect_backup(const std::filesystem::path& backup,
+                                    const std::filesystem::path& file);
+
 /// No id up to these may be issued again.
 struct IssuedIds {
   JobId job;

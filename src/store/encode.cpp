@@ -1,15 +1,21 @@
 #include "store/encode.hpp"
 
 #include <limits>
+#include <string>
+
+#include "core/rule_table.hpp"
 
 namespace berth {
 namespace {
 
 constexpr char kVersion = 1;
+constexpr char kRequestVersion = 2;
 
 class Encoder {
  public:
-  explicit Encoder(std::string& out) : out_(out) { out_.push_back(kVersion); }
+  explicit Encoder(std::string& out, char version = kVersion) : out_(out) {
+    out_.push_back(version);
+  }
 
   void number(std::uint64_t value) {
     while (value >= 0x80) {
@@ -40,8 +46,8 @@ class Encoder {
 /// Remembers the first fault; what is read after it is empty and is thrown away by finish().
 class Decoder {
  public:
-  explicit Decoder(std::string_view bytes) : rest_(bytes) {
-    if (rest_.empty() || rest_.front() != kVersion) {
+  explicit Decoder(std::string_view bytes, char version = kVersion) : rest_(bytes) {
+    if (rest_.empty() || rest_.front() != version) {
       fault("unknown version");
     } else {
       rest_.remove_prefix(1);
@@ -136,19 +142,63 @@ class Decoder {
 
 // Which optional fields of a request follow.
 constexpr std::uint64_t kGpuMemory = 1;
+constexpr std::uint64_t kRules = 2;
+constexpr std::uint64_t kTime = 4;
+constexpr std::uint64_t kRequestFields = kGpuMemory | kRules | kTime;
+// Version 1 had two rules as fields of their own, and no others.
 constexpr std::uint64_t kMinFreeMemory = 2;
 constexpr std::uint64_t kMaxUtilization = 4;
-constexpr std::uint64_t kRequestFields = kGpuMemory | kMinFreeMemory | kMaxUtilization;
 
 constexpr std::uint64_t kLinger = 1;
-constexpr std::uint64_t kPayloadFlags = kLinger;
+constexpr std::uint64_t kWarning = 2;  ///< a signal and a time follow
+constexpr std::uint64_t kParams = 4;
+constexpr std::uint64_t kFingerprint = 8;
+constexpr std::uint64_t kWorkDir = 16;
+constexpr std::uint64_t kPayloadFlags = kLinger | kWarning | kParams | kFingerprint | kWorkDir;
+
+std::uint64_t flags_of(const Payload& payload) {
+  return (payload.linger ? kLinger : 0) | (payload.warning.signal != 0 ? kWarning : 0) |
+         (payload.params.empty() ? 0 : kParams) | (payload.fingerprint == 0 ? 0 : kFingerprint) |
+         (payload.work_dir.empty() ? 0 : kWorkDir);
+}
+
+void append_texts(Encoder& e, const std::map<std::string, std::string>& texts) {
+  e.number(texts.size());
+  for (const auto& [key, text] : texts) {
+    e.text(key);
+    e.text(text);
+  }
+}
+
+/// What says that it is there has at least one entry, in ascending order.
+std::map<std::string, std::string> read_texts(Decoder& d, const char* out_of_order,
+                                              const char* none) {
+  std::map<std::string, std::string> texts;
+  for (std::uint64_t n = d.count(); n > 0; --n) {
+    std::string key = d.text();
+    std::string text = d.text();
+    if (!texts.empty() && key <= texts.rbegin()->first) {
+      d.fault(out_of_order);
+      break;
+    }
+    texts.emplace_hint(texts.end(), std::move(key), std::move(text));
+  }
+  if (texts.empty()) {
+    d.fault(none);
+  }
+  return texts;
+}
+
+Overrides read_rules(Decoder& d) {
+  return read_texts(d, "rules out of order", "no rules where there should be some");
+}
 
 }  // namespace
 
 void encode_request(const Request& request, std::string& out) {
-  Encoder e(out);
-  e.number((request.gpu_memory ? kGpuMemory : 0) | (request.min_free_memory ? kMinFreeMemory : 0) |
-           (request.max_utilization ? kMaxUtilization : 0));
+  Encoder e(out, kRequestVersion);
+  e.number((request.gpu_memory ? kGpuMemory : 0) | (request.rules.empty() ? 0 : kRules) |
+           (request.time == Millis{0} ? 0 : kTime));
   e.number(request.gpus.min);
   e.number(request.gpus.max);
   if (request.gpu_memory) {
@@ -156,11 +206,11 @@ void encode_request(const Request& request, std::string& out) {
   }
   e.number(request.cpus);
   e.number(request.memory);
-  if (request.min_free_memory) {
-    e.number(*request.min_free_memory);
+  if (request.time != Millis{0}) {
+    e.signed_number(request.time.count());
   }
-  if (request.max_utilization) {
-    e.number(*request.max_utilization);
+  if (!request.rules.empty()) {
+    append_texts(e, request.rules);
   }
   e.number(request.resources.size());
   for (const auto& [name, amount] : request.resources) {
@@ -170,7 +220,8 @@ void encode_request(const Request& request, std::string& out) {
 }
 
 Result<Request> decode_request(std::string_view bytes) {
-  Decoder d(bytes);
+  const bool old = !bytes.empty() && bytes.front() == kVersion;
+  Decoder d(bytes, old ? kVersion : kRequestVersion);
   Request request;
   const std::uint64_t fields = d.number();
   if ((fields & ~kRequestFields) != 0) {
@@ -183,11 +234,23 @@ Result<Request> decode_request(std::string_view bytes) {
   }
   request.cpus = d.number32();
   request.memory = d.number();
-  if ((fields & kMinFreeMemory) != 0) {
-    request.min_free_memory = d.number();
-  }
-  if ((fields & kMaxUtilization) != 0) {
-    request.max_utilization = d.number32();
+  if (old) {
+    if ((fields & kMinFreeMemory) != 0) {
+      request.rules["min_free_memory"] = exact_size(d.number());
+    }
+    if ((fields & kMaxUtilization) != 0) {
+      request.rules["max_utilization"] = std::to_string(d.number32());
+    }
+  } else {
+    if ((fields & kTime) != 0) {
+      request.time = Millis(d.signed_number());
+      if (request.time == Millis{0}) {
+        d.fault("no time where there should be one");
+      }
+    }
+    if ((fields & kRules) != 0) {
+      request.rules = read_rules(d);
+    }
   }
   for (std::uint64_t n = d.count(); n > 0; --n) {
     std::string name = d.text();
@@ -199,6 +262,47 @@ Result<Request> decode_request(std::string_view bytes) {
     request.resources.emplace_hint(request.resources.end(), std::move(name), amount);
   }
   return d.finish(std::move(request), "request");
+}
+
+void encode_rules(const Overrides& rules, std::string& out) {
+  Encoder e(out);
+  append_texts(e, rules);
+}
+
+Result<Overrides> decode_rules(std::string_view bytes) {
+  if (bytes.empty()) {
+    return Overrides{};
+  }
+  Decoder d(bytes);
+  Overrides rules = read_rules(d);
+  return d.finish(std::move(rules), "set of rules");
+}
+
+void encode_traits(const BatchTraits& traits, std::string& out) {
+  Encoder e(out);
+  e.text(traits.dialect);
+  e.text(traits.state_dir);
+  e.text(traits.log);
+  e.text(traits.mode);
+  e.text(traits.config_file);
+  e.number(traits.config_index);
+  e.number(traits.pid);
+}
+
+Result<BatchTraits> decode_traits(std::string_view bytes) {
+  BatchTraits traits;
+  if (bytes.empty()) {
+    return traits;
+  }
+  Decoder d(bytes);
+  traits.dialect = d.text();
+  traits.state_dir = d.text();
+  traits.log = d.text();
+  traits.mode = d.text();
+  traits.config_file = d.text();
+  traits.config_index = d.number32();
+  traits.pid = d.number();
+  return d.finish(std::move(traits), "set of traits");
 }
 
 void encode_payload(const Payload& payload, std::string& out) {
@@ -214,7 +318,21 @@ void encode_payload(const Payload& payload, std::string& out) {
   e.signed_number(payload.nice);
   e.signed_number(payload.time_limit.count());
   e.signed_number(payload.grace.count());
-  e.number(payload.linger ? kLinger : 0);
+  const std::uint64_t flags = flags_of(payload);
+  e.number(flags);
+  if ((flags & kWarning) != 0) {
+    e.signed_number(payload.warning.signal);
+    e.signed_number(payload.warning.before.count());
+  }
+  if ((flags & kParams) != 0) {
+    append_texts(e, payload.params);
+  }
+  if ((flags & kFingerprint) != 0) {
+    e.number(payload.fingerprint);
+  }
+  if ((flags & kWorkDir) != 0) {
+    e.text(payload.work_dir);
+  }
 }
 
 Result<Payload> decode_payload(std::string_view bytes) {
@@ -240,6 +358,22 @@ Result<Payload> decode_payload(std::string_view bytes) {
     d.fault("unknown flags");
   }
   payload.linger = (flags & kLinger) != 0;
+  if ((flags & kWarning) != 0) {
+    payload.warning.signal = d.narrow<std::int32_t>(d.signed_number());
+    payload.warning.before = Millis(d.signed_number());
+  }
+  if ((flags & kParams) != 0) {
+    payload.params = read_texts(d, "params out of order", "no params where there should be some");
+  }
+  if ((flags & kFingerprint) != 0) {
+    payload.fingerprint = d.number();
+  }
+  if ((flags & kWorkDir) != 0) {
+    payload.work_dir = d.text();
+  }
+  if (flags_of(payload) != flags) {
+    d.fault("nothing where there should be something");
+  }
   payload.environment = std::make_shared<const Environment>();
   return d.finish(std::move(payload), "payload");
 }

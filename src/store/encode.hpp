@@ -18,6 +18,15 @@ namespace berth {
 void encode_request(const Request& request, std::string& out);
 [[nodiscard]] Result<Request> decode_request(std::string_view bytes);
 
+/// What a queue or batch says of the rules; none at all are no bytes.
+void encode_rules(const Overrides& rules, std::string& out);
+[[nodiscard]] Result<Overrides> decode_rules(std::string_view bytes);
+
+/// Those of a batch that has some.
+void encode_traits(const BatchTraits& traits, std::string& out);
+/// No bytes: none.
+[[nodiscard]] Result<BatchTraits> decode_traits(std::string_view bytes);
+
 /// Without `environment` and `log`, which have columns of their own.
 void encode_payload(const Payload& payload, std::string& out);
 [[nodiscard]] Result<Payload> decode_payload(std::string_view bytes);

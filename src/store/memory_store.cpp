@@ -46,6 +46,23 @@ std::optional<JobState> MemoryStore::find_job_state(JobId id) {
   return state;
 }
 
+std::optional<EndedJob> MemoryStore::find_ended_job(JobId id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || !is_terminal(found->second.row.state)) {
+    return std::nullopt;
+  }
+  const JobRow& row = found->second.row;
+  EndedJob job{id,           row.state,   row.batch,    row.queue_id,   row.owner,
+               row.priority, row.request, row.after,    row.after_kind, row.retries,
+               row.attempts, row.rank,    row.expedited};
+  if (const auto batch = batches_.find(row.batch); batch != batches_.end()) {
+    job.batch_name = batch->second.name;
+    job.batch_max_concurrent = batch->second.max_concurrent;
+    job.batch_rules = batch->second.rules;
+  }
+  return job;
+}
+
 void MemoryStore::prepare(CommitOutcome& outcome) {
   for (const AttemptId attempt : pending_->transaction.prepare) {
     if (Status made = options_.prepare ? options_.prepare(attempt) : Status(); !made) {
@@ -125,6 +142,39 @@ Status MemoryStore::check(const Changes& changes) const {
   return {};
 }
 
+void MemoryStore::apply(const change::BatchRules& put) {
+  if (const auto found = batches_.find(put.id); found != batches_.end()) {
+    found->second.rules = put.rules;
+    found->second.max_concurrent = put.max_concurrent;
+  }
+}
+
+void MemoryStore::apply(const change::InstancePut& put) {
+  paused_ = put.paused;
+}
+
+void MemoryStore::apply(const change::DrainPut& put) {
+  if (put.drained) {
+    drains_[put.gpu] = put.why;
+  } else {
+    drains_.erase(put.gpu);
+  }
+}
+
+void MemoryStore::apply(const change::EccPut& put) {
+  ecc_[put.gpu] = put.errors;
+}
+
+void MemoryStore::apply(const change::UsagePut& put) {
+  usage_[{put.batch, put.id}] = put;
+}
+
+void MemoryStore::apply(const change::AttemptGivesWay& put) {
+  if (const auto found = attempts_.find(put.id); found != attempts_.end()) {
+    found->second.gives_way = put.why;
+  }
+}
+
 void MemoryStore::apply(const change::QueuePut& put) {
   queues_[put.id] = put.spec;
   if (put.paused) {
@@ -141,14 +191,15 @@ void MemoryStore::apply(const change::ResourcePut& put) {
 
 void MemoryStore::apply(const change::BatchPut& put) {
   BatchRow& row = batches_[put.id];
-  row = {put.id,     put.name,     put.owner, put.max_concurrent, put.jobs, put.wall,
-         row.counts, put.in_parts, put.open};
+  row = {put.id,     put.name,     put.owner, put.max_concurrent, put.jobs,  put.wall,
+         row.counts, put.in_parts, put.open,  put.rules,          put.traits};
   last_batch_ = std::max(last_batch_, put.id);
   last_job_ = std::max(last_job_, put.reserved);
 }
 
 void MemoryStore::apply(const change::BatchRemove& remove) {
   batches_.erase(remove.id);
+  usage_.erase({true, remove.id.value});
 }
 
 void MemoryStore::apply(const change::JobPut& put) {
@@ -169,10 +220,13 @@ void MemoryStore::apply(const change::JobPut& put) {
   row.submitted = put.wall;
   row.retries = put.spec->retries;
   row.log = put.spec->payload.log;
+  row.after_kind = put.spec->after_kind;
+  row.not_before = put.spec->start_at;
   live_.insert(put.id);
   last_job_ = std::max(last_job_, put.id);
   const auto queued = static_cast<std::size_t>(JobState::queued);
   ++counts_[queued];
+  ++queue_counts_[put.queue][queued];
   if (put.batch) {
     ++batches_[put.batch].counts[queued];
   }
@@ -187,12 +241,14 @@ void MemoryStore::apply(const change::JobsRemove& remove) {
     const JobRow& row = found->second.row;
     const auto state = static_cast<std::size_t>(row.state);
     --counts_[state];
+    --queue_counts_[row.queue_id][state];
     if (row.batch) {
       BatchRow& batch = batches_[row.batch];
       --batch.counts[state];
       if (!batch.open &&
           std::ranges::all_of(batch.counts, [](std::uint64_t n) { return n == 0; })) {
         batches_.erase(row.batch);
+        usage_.erase({true, row.batch.value});
       }
     }
     for (const AttemptId attempt : attempts_of_[id]) {
@@ -212,6 +268,8 @@ void MemoryStore::apply(const change::JobUpdate& update) {
   const auto after = static_cast<std::size_t>(update.state);
   --counts_[before];
   ++counts_[after];
+  --queue_counts_[row.queue_id][before];
+  ++queue_counts_[row.queue_id][after];
   if (row.batch) {
     StateCounts& counts = batches_[row.batch].counts;
     --counts[before];
@@ -235,13 +293,20 @@ void MemoryStore::apply(const change::JobUpdate& update) {
   row.exit_code = update.exit_code;
   row.failure = update.failure;
   row.message = update.message;
+  row.not_before = update.not_before;
+  row.excused = update.excused;
 }
 
 void MemoryStore::apply(const change::JobSet& set) {
   Job& job = jobs_.at(set.id);
   JobRow& row = job.row;
   row.name = set.name.value_or(row.name);
-  row.queue_id = set.queue.value_or(row.queue_id);
+  if (set.queue) {
+    const auto state = static_cast<std::size_t>(row.state);
+    --queue_counts_[row.queue_id][state];
+    ++queue_counts_[*set.queue][state];
+    row.queue_id = *set.queue;
+  }
   row.priority = set.priority.value_or(row.priority);
   row.rank = set.rank.value_or(row.rank);
   row.expedited = set.expedited.value_or(row.expedited);
@@ -291,7 +356,7 @@ Snapshot MemoryStore::snapshot() const {
   }
   snapshot.paused_queues = paused_queues_;
   std::set<BatchId> live_batches;
-  std::map<JobId, JobState> failed;
+  std::map<JobId, JobState> ended;
   for (const JobId id : live_) {
     const JobRow& row = jobs_.at(id).row;
     if (row.batch && batches_.at(row.batch).open) {
@@ -311,15 +376,32 @@ Snapshot MemoryStore::snapshot() const {
                           row.kill_requested,
                           row.kill_grace,
                           row.rank,
-                          row.expedited};
+                          row.expedited,
+                          row.after_kind,
+                          row.submitted,
+                          row.not_before,
+                          row.attempts > 0 && row.not_before != Millis{0},
+                          row.excused,
+                          {}};
+    if (const auto tried = attempts_of_.find(id);
+        tried != attempts_of_.end() && row.attempts > 0 && row.state != JobState::running) {
+      for (const AttemptId attempt : tried->second) {
+        job.last_end = std::max(job.last_end, attempts_.at(attempt).ended.value_or(Millis{0}));
+      }
+    }
     for (const JobId after : row.after) {
       const auto found = jobs_.find(after);
-      // What is not there any more had succeeded.
-      if (found != jobs_.end() && found->second.row.state != JobState::succeeded) {
-        job.after.push_back(after);
-        if (found != jobs_.end() && is_terminal(found->second.row.state)) {
-          failed.emplace(after, found->second.row.state);
-        }
+      if (found == jobs_.end()) {
+        continue;  // had ended as it should
+      }
+      const JobState now = found->second.row.state;
+      if (is_terminal(now) && is_as_wanted(row.after_kind, now)) {
+        job.last_end = std::max(job.last_end, found->second.row.ended.value_or(Millis{0}));
+        continue;
+      }
+      job.after.push_back(after);
+      if (is_terminal(now)) {
+        ended.emplace(after, now);
       }
     }
     if (row.batch) {
@@ -327,7 +409,7 @@ Snapshot MemoryStore::snapshot() const {
     }
     snapshot.jobs.push_back(std::move(job));
   }
-  snapshot.failed_dependencies.assign(failed.begin(), failed.end());
+  snapshot.failed_dependencies.assign(ended.begin(), ended.end());
   for (const auto& [id, batch] : batches_) {
     if (batch.open) {
       Snapshot::OpenBatch& open = snapshot.open_batches.emplace_back(id, JobId{}, JobId{});
@@ -341,12 +423,21 @@ Snapshot MemoryStore::snapshot() const {
   }
   for (const BatchId id : live_batches) {
     const BatchRow& row = batches_.at(id);
-    snapshot.batches.push_back({id, row.name, row.max_concurrent, row.in_parts});
+    snapshot.batches.push_back({id, row.name, row.max_concurrent, row.in_parts, row.rules});
   }
   for (const AttemptId id : open_attempts_) {
     const AttemptRow& row = attempts_.at(id);
-    snapshot.attempts.push_back({id, row.job, row.number, row.gpus, row.gpu_memory, row.boot_id});
+    snapshot.attempts.push_back({id, row.job, row.number, row.gpus, row.gpu_memory, row.boot_id,
+                                 row.started, row.gives_way});
   }
+  for (const auto& [key, usage] : usage_) {
+    if (!usage.batch || live_batches.contains(BatchId{usage.id})) {
+      snapshot.usage.push_back(usage);
+    }
+  }
+  snapshot.paused = paused_;
+  snapshot.drains = drains_;
+  snapshot.ecc = ecc_;
   snapshot.resources = resources_;
   snapshot.last_job = last_job_;
   snapshot.last_attempt = last_attempt_;
@@ -416,7 +507,9 @@ std::vector<BatchRow> MemoryStore::batches() const {
 std::vector<QueueRow> MemoryStore::queues() const {
   std::vector<QueueRow> rows;
   for (const auto& [id, spec] : queues_) {
-    rows.push_back({id, spec, paused_queues_.contains(id)});
+    const auto counts = queue_counts_.find(id);
+    rows.push_back({id, spec, paused_queues_.contains(id),
+                    counts == queue_counts_.end() ? StateCounts{} : counts->second});
   }
   return rows;
 }

@@ -29,6 +29,7 @@ class MemoryStore final : public Store {
   [[nodiscard]] std::optional<change::ClientKey> find_key(const std::string& key,
                                                           std::uint32_t owner) override;
   [[nodiscard]] std::optional<JobState> find_job_state(JobId id) override;
+  [[nodiscard]] std::optional<EndedJob> find_ended_job(JobId id) override;
 
   [[nodiscard]] bool committing() const { return pending_.has_value(); }
   /// Makes the pending transaction durable and answers it. A status or low_space set in `wanted` is
@@ -65,6 +66,12 @@ class MemoryStore final : public Store {
 
   [[nodiscard]] Status check(const Changes& changes) const;
   void prepare(CommitOutcome& outcome);
+  void apply(const change::BatchRules& put);
+  void apply(const change::InstancePut& put);
+  void apply(const change::DrainPut& put);
+  void apply(const change::EccPut& put);
+  void apply(const change::UsagePut& put);
+  void apply(const change::AttemptGivesWay& put);
   void apply(const change::QueuePut& put);
   void apply(const change::ResourcePut& put);
   void apply(const change::BatchPut& put);
@@ -91,10 +98,15 @@ class MemoryStore final : public Store {
   std::map<QueueId, QueueSpec> queues_;
   std::set<QueueId> paused_queues_;
   std::map<std::string, std::uint64_t> resources_;
+  bool paused_ = false;
+  std::map<std::string, std::string> drains_;
+  std::map<std::string, std::uint64_t> ecc_;
+  std::map<std::pair<bool, std::uint64_t>, change::UsagePut> usage_;
   std::map<std::pair<std::uint32_t, std::string>, change::ClientKey> keys_;
   std::vector<HistoryRow> history_;
   std::uint64_t last_seq_ = 0;
   StateCounts counts_{};
+  std::map<QueueId, StateCounts> queue_counts_;
   JobId last_job_;
   AttemptId last_attempt_;
   BatchId last_batch_;

@@ -25,12 +25,15 @@ Status StoreReader::prepare_statements() {
        "SELECT j.name, j.state, j.queue, coalesce(q.name,''), j.priority, j.batch, j.owner,"
        " j.request, j.dependencies, j.submitted, j.started, j.ended, j.attempts, j.retries,"
        " j.retries_used, j.exit_code, j.failure, j.message, j.kill_requested, coalesce(p.log,''),"
-       " j.rank, j.expedited"
+       " j.rank, j.expedited, j.after_kind, j.not_before, j.excused"
        " FROM jobs j LEFT JOIN queues q ON q.id=j.queue LEFT JOIN payloads p ON p.id=j.id"
        " WHERE j.id=?1"},
       {&head_, "SELECT data FROM payloads WHERE id=?1"},
       {&after_, "SELECT after FROM dependencies WHERE job=?1 ORDER BY after"},
       {&last_attempt_, "SELECT id, gpus FROM attempts WHERE job=?1 ORDER BY id DESC LIMIT 1"},
+      {&same_,
+       "SELECT j.id, j.state, j.attempts FROM fingerprints f JOIN jobs j ON j.id=f.job"
+       " WHERE f.hash=?1 AND j.name=?2 ORDER BY f.job DESC"},
       {&counts_, "SELECT what, n FROM counters WHERE batch=?1 AND what<16"},
   };
   for (const auto& [stmt, sql] : statements) {
@@ -76,6 +79,9 @@ Result<std::optional<JobRow>> StoreReader::read_job(JobId id) {
   row.log = job_.text(19);
   row.rank = job_.integer(20);
   row.expedited = job_.get<bool>(21);
+  TRY_ASSIGN(row.after_kind, checked_after(job_.integer(22)));
+  row.not_before = job_.get<Millis>(23);
+  row.excused = job_.get<std::uint32_t>(24);
   job_.reset();
   if (has_dependencies) {
     after_.bind(id);
@@ -108,18 +114,39 @@ Result<PayloadHead> StoreReader::read_head(JobId id) {
     head_.reset();
     head.commands = std::move(payload.commands);
     head.cwd = std::move(payload.cwd);
+    head.params = std::move(payload.params);
   }
   return head;
 }
 
+Result<SameJobs> StoreReader::same_jobs(std::uint64_t fingerprint, const std::string& name) {
+  SameJobs same;
+  bool known = false;  // how the newest that ran has ended
+  same_.bind(fingerprint, name);
+  while (!known || !same.alive) {
+    TRY_ASSIGN(const bool more, same_.step());
+    if (!more) {
+      break;
+    }
+    TRY_ASSIGN(const JobState state, checked_state(same_.integer(1)));
+    if (!is_terminal(state)) {
+      same.alive = same.alive ? same.alive : same_.get<JobId>(0);
+    } else if (!known && (state == JobState::succeeded || same_.integer(2) > 0)) {
+      known = true;
+      same.succeeded = state == JobState::succeeded ? same_.get<JobId>(0) : JobId{};
+    }
+  }
+  same_.reset();
+  return same;
+}
+
 Result<std::vector<AttemptRow>> StoreReader::attempts(JobId job) {
-  TRY_ASSIGN(
-      Stmt stmt,
-      db_.prepare("SELECT a.id, a.number, a.gpus, a.gpu_memory, b.boot_id, a.started,"
-                  " a.ended, a.revoked, a.killed, a.failure, a.exit_code, a.signal,"
-                  " a.user_time, a.system_time, a.max_rss, a.peak_memory, a.leftover,"
-                  " a.verdict_wall, a.message, a.log_dropped FROM attempts a LEFT JOIN boots b ON"
-                  " b.id=a.boot WHERE a.job=?1 ORDER BY a.id"));
+  TRY_ASSIGN(Stmt stmt,
+             db_.prepare("SELECT a.id, a.number, a.gpus, a.gpu_memory, b.boot_id, a.started,"
+                         " a.ended, a.revoked, a.killed, a.failure, a.exit_code, a.signal,"
+                         " a.user_time, a.system_time, a.max_rss, a.peak_memory, a.leftover,"
+                         " a.verdict_wall, a.message, a.log_dropped, a.gives_way FROM attempts a"
+                         " LEFT JOIN boots b ON b.id=a.boot WHERE a.job=?1 ORDER BY a.id"));
   stmt.bind(job);
   std::vector<AttemptRow> rows;
   while (true) {
@@ -151,6 +178,7 @@ Result<std::vector<AttemptRow>> StoreReader::attempts(JobId job) {
     row.verdict.ended_wall = stmt.get<Millis>(17);
     row.verdict.message = stmt.text(18);
     row.verdict.log_dropped = stmt.maybe<Bytes>(19).value_or(0);
+    TRY_ASSIGN(row.gives_way, checked_gives_way(stmt.maybe<std::int64_t>(20)));
   }
 }
 
@@ -192,12 +220,13 @@ Result<std::vector<BatchRow>> StoreReader::batches(BatchId after, std::size_t li
   const ReadTransaction transaction(db_);
   TRY(transaction.status());
   const std::string cursor =
-      after ? fmt::format("id{}{}", descending ? '<' : '>', after.value) : std::string("true");
-  TRY_ASSIGN(Stmt stmt,
-             db_.prepare(fmt::format("SELECT id, name, owner, max_concurrent, jobs,"
-                                     " submitted, open FROM batches WHERE {} ORDER BY id {}"
-                                     " LIMIT ?1",
-                                     cursor, descending ? "DESC" : "ASC")));
+      after ? fmt::format("id{}{}", descending ? '<' : '>', std::min(after.value, kMaxRowId))
+            : std::string("true");
+  TRY_ASSIGN(Stmt stmt, db_.prepare(fmt::format(
+                            "SELECT id, name, owner, max_concurrent, jobs,"
+                            " submitted, open, rules, traits FROM batches WHERE {} ORDER BY id {}"
+                            " LIMIT ?1",
+                            cursor, descending ? "DESC" : "ASC")));
   stmt.bind(std::min<std::uint64_t>(limit, kMaxRowId));
   std::vector<BatchRow> rows;
   while (true) {
@@ -214,21 +243,60 @@ Result<std::vector<BatchRow>> StoreReader::batches(BatchId after, std::size_t li
     row.submitted = stmt.get<Millis>(5);
     row.open = stmt.integer(6) == kBatchOpen;
     row.in_parts = stmt.integer(6) != kBatchWhole;
+    TRY_ASSIGN(row.rules, decode_rules(stmt.bytes(7)));
+    TRY_ASSIGN(row.traits, decode_traits(stmt.bytes(8)));
     TRY_ASSIGN(row.counts, read_counts(row.id));
   }
 }
 
+Result<std::optional<BatchRow>> StoreReader::batch(BatchId id) {
+  TRY_ASSIGN(auto rows, batches(BatchId{id.value - 1}, 1));
+  if (rows.empty() || rows.front().id != id) {
+    return std::optional<BatchRow>();
+  }
+  return std::move(rows.front());
+}
+
+Result<std::optional<BatchTraits>> StoreReader::traits(BatchId batch) {
+  TRY_ASSIGN(Stmt stmt, db_.prepare("SELECT traits FROM batches WHERE id=?1"));
+  stmt.bind(batch);
+  TRY_ASSIGN(const bool known, stmt.step());
+  if (!known) {
+    return std::optional<BatchTraits>();
+  }
+  TRY_ASSIGN(BatchTraits traits, decode_traits(stmt.bytes(0)));
+  return traits;
+}
+
+Result<std::map<QueueId, StateCounts>> StoreReader::queue_counts() {
+  TRY_ASSIGN(Stmt stmt, db_.prepare("SELECT queue, state, n FROM queue_counters"));
+  std::map<QueueId, StateCounts> all;
+  while (true) {
+    TRY_ASSIGN(const bool more, stmt.step());
+    if (!more) {
+      return all;
+    }
+    TRY_ASSIGN(const JobState state, checked_state(stmt.integer(1)));
+    all[stmt.get<QueueId>(0)][static_cast<std::size_t>(state)] = stmt.get<std::uint64_t>(2);
+  }
+}
+
 Result<std::vector<QueueRow>> StoreReader::queues() {
+  const ReadTransaction transaction(db_);
+  TRY(transaction.status());
+  TRY_ASSIGN(auto counts, queue_counts());
   TRY_ASSIGN(Stmt stmt,
-             db_.prepare("SELECT id, name, running_max, paused FROM queues ORDER BY id"));
+             db_.prepare("SELECT id, name, running_max, paused, rules FROM queues ORDER BY id"));
   std::vector<QueueRow> rows;
   while (true) {
     TRY_ASSIGN(const bool more, stmt.step());
     if (!more) {
       return rows;
     }
-    rows.push_back({stmt.get<QueueId>(0), QueueSpec{stmt.text(1), stmt.get<std::uint32_t>(2)},
-                    stmt.get<bool>(3)});
+    TRY_ASSIGN(Overrides rules, decode_rules(stmt.bytes(4)));
+    rows.push_back({stmt.get<QueueId>(0),
+                    QueueSpec{stmt.text(1), stmt.get<std::uint32_t>(2), std::move(rules)},
+                    stmt.get<bool>(3), counts[stmt.get<QueueId>(0)]});
   }
 }
 

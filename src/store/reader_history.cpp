@@ -135,6 +135,11 @@ Result<HistoryPage> StoreReader::history_page(const HistoryQuery& query) {
   return page;
 }
 
+Result<std::uint64_t> StoreReader::last_history() {
+  TRY_ASSIGN(const auto last, db_.integer("SELECT coalesce(max(seq),0) FROM history"));
+  return static_cast<std::uint64_t>(last);
+}
+
 Result<std::vector<HistoryRow>> StoreReader::history(const HistoryQuery& query) {
   std::vector<HistoryRow> rows;
   HistoryQuery part = query;

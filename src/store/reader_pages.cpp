@@ -1,4 +1,4 @@
-// Pages of jobs.
+// Pages of jobs by id.
 //
 // Every page comes in id order from an index that has the rows in that order. What the index does
 // not answer is asked of the rows on the way, of a limited number of them; a page that ends early
@@ -9,14 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "store/page_sql.hpp"
 #include "store/read_transaction.hpp"
 #include "store/reader.hpp"
 
 namespace berth {
-namespace {
-
-/// So many jobs that ended in the window asked for are sorted in memory.
-constexpr std::size_t kShortWindow = 1'000;
+namespace pages {
 
 std::vector<JobState> distinct(std::vector<JobState> states) {
   std::ranges::sort(states);
@@ -44,16 +42,22 @@ std::string state_list(const std::vector<JobState>& states) {
   return fmt::format("{}", fmt::join(numbers, ","));
 }
 
-std::string cursor_condition(const JobFilter& query) {
-  if (!query.after) {
-    return {};
+IdRanges merged(IdRanges ranges) {
+  std::ranges::sort(ranges);
+  IdRanges out;
+  for (const auto& [first, last] : ranges) {
+    if (last < first) {
+      continue;
+    }
+    if (!out.empty() && first.value <= out.back().second.value) {
+      out.back().second = std::max(out.back().second, last);
+    } else {
+      out.emplace_back(first, last);
+    }
   }
-  return fmt::format(" AND id{}{}", query.descending ? '<' : '>',
-                     std::min(query.after.value, kMaxRowId));
+  return out;
 }
 
-/// Whether a row matches, as far as the index that led to it does not say so: an expression over
-/// it. ?1 is the pattern of the name. Empty: every row matches.
 std::string match(const std::vector<JobState>& states, BatchId batch, std::optional<QueueId> queue,
                   const JobFilter& query) {
   std::vector<std::string> all;
@@ -78,15 +82,21 @@ std::string match(const std::vector<JobState>& states, BatchId batch, std::optio
   return fmt::format("{}", fmt::join(all, " AND "));
 }
 
-std::string column(const std::string& matches) {
-  return matches.empty() ? "1" : matches;
-}
+}  // namespace pages
 
-Result<std::optional<QueueId>> find_queue(Db& db, const std::string& name) {
-  TRY_ASSIGN(Stmt stmt, db.prepare("SELECT id FROM queues WHERE name=?1"));
-  stmt.bind(name);
-  TRY_ASSIGN(const bool row, stmt.step());
-  return row ? std::optional(stmt.get<QueueId>(0)) : std::nullopt;
+namespace {
+
+using namespace pages;
+
+/// So many jobs that ended in the window asked for are sorted in memory.
+constexpr std::size_t kShortWindow = 1'000;
+
+std::string cursor_condition(const JobFilter& query) {
+  if (!query.after.id) {
+    return {};
+  }
+  return fmt::format(" AND id{}{}", query.descending ? '<' : '>',
+                     std::min(query.after.id.value, kMaxRowId));
 }
 
 bool only_live(const std::vector<JobState>& states) {
@@ -155,10 +165,13 @@ Result<StoreReader::IdPage> StoreReader::page(const JobFilter& asked) {
   }
   std::optional<QueueId> queue;
   if (!query.queue.empty()) {
-    TRY_ASSIGN(queue, find_queue(db_, query.queue));
+    TRY_ASSIGN(queue, find_queue(query.queue));
     if (!queue) {
       return IdPage{};
     }
+  }
+  if (query.sort != JobSort::id) {
+    return sorted(query, queue);
   }
   if (!query.ids.empty()) {
     return listed(query, queue);
@@ -173,20 +186,31 @@ Result<StoreReader::IdPage> StoreReader::page(const JobFilter& asked) {
   return scan(page_sql(query, queue), query.limit, by_id ? scan_budget : lookup_budget, query.name);
 }
 
+Result<std::optional<QueueId>> StoreReader::find_queue(const std::string& name) {
+  TRY_ASSIGN(Stmt stmt, db_.prepare("SELECT id FROM queues WHERE name=?1"));
+  stmt.bind(name);
+  TRY_ASSIGN(const bool row, stmt.step());
+  return row ? std::optional(stmt.get<QueueId>(0)) : std::nullopt;
+}
+
 Result<std::string> StoreReader::page_sql(const JobFilter& query) {
   std::optional<QueueId> queue;
   if (!query.queue.empty()) {
-    TRY_ASSIGN(queue, find_queue(db_, query.queue));
+    TRY_ASSIGN(queue, find_queue(query.queue));
   }
   return page_sql(query, queue);
 }
 
 /// Queue and batch are indexed together with the state, and the states' lists are merged. Of a page
 /// by both queue and batch the batch drives.
-std::string StoreReader::page_sql(const JobFilter& query, std::optional<QueueId> queue) const {
+std::string StoreReader::page_sql(const JobFilter& query, std::optional<QueueId> queue,
+                                  const std::string& also) const {
   const std::string cursor = cursor_condition(query);
   std::vector<JobState> states = distinct(query.states);
-  const std::string matches = match({}, {}, query.batch ? queue : std::optional<QueueId>(), query);
+  std::string matches = match({}, {}, query.batch ? queue : std::optional<QueueId>(), query);
+  if (!also.empty()) {
+    matches += (matches.empty() ? "" : " AND ") + also;
+  }
   const bool by_id = states.empty() && !query.batch && !queue;
   const std::size_t budget = by_id ? scan_budget : lookup_budget;
   const std::string tail =
@@ -232,7 +256,7 @@ Result<StoreReader::IdPage> StoreReader::scan(const std::string& sql, std::size_
     if (!row) {
       // The statement's own limit is what a filtered page may look at.
       if (seen >= budget && found.ids.size() < limit) {
-        found.next = last;
+        found.next = ListPlace{last};
       }
       return found;
     }
@@ -242,35 +266,23 @@ Result<StoreReader::IdPage> StoreReader::scan(const std::string& sql, std::size_
       found.ids.push_back(last);
     }
   }
-  found.next = last;
+  found.next = ListPlace{last};
   return found;
 }
 
 Result<StoreReader::IdPage> StoreReader::listed(const JobFilter& query,
                                                 std::optional<QueueId> queue) {
-  auto ranges = query.ids;
-  std::ranges::sort(ranges);
-  std::vector<std::pair<JobId, JobId>> merged;
-  for (const auto& [first, last] : ranges) {
-    if (last < first) {
-      continue;
-    }
-    if (!merged.empty() && first.value <= merged.back().second.value) {
-      merged.back().second = std::max(merged.back().second, last);
-    } else {
-      merged.emplace_back(first, last);
-    }
-  }
+  IdRanges ranges = merged(query.ids);
   if (query.descending) {
-    std::ranges::reverse(merged);
+    std::ranges::reverse(ranges);
   }
   const std::string matches = match(distinct(query.states), query.batch, queue, query);
   IdPage all;
   std::size_t budget = scan_budget;
-  for (const auto& [first, last] : merged) {
+  for (const auto& [first, last] : ranges) {
     const std::size_t limit = query.limit - all.ids.size();
     // The cursor narrows the range; as a condition of its own it would be walked to.
-    const std::uint64_t after = query.after.value;
+    const std::uint64_t after = query.after.id.value;
     const std::uint64_t from = query.descending ? first.value : std::max(first.value, after + 1);
     const std::uint64_t to =
         query.descending && after != 0 ? std::min(last.value, after - 1) : last.value;
@@ -331,7 +343,8 @@ Result<StoreReader::IdPage> StoreReader::recent(const JobFilter& query,
                                                 query.name.empty() ? "?1" : "?2")));
   std::vector<JobId> chosen;
   for (const JobId id : ended) {
-    if ((query.after && !before(query.after, id)) || (found.next && before(*found.next, id))) {
+    if ((query.after.id && !before(query.after.id, id)) ||
+        (found.next && before(found.next->id, id))) {
       continue;  // on another page
     }
     if (chosen.size() >= query.limit) {
@@ -349,7 +362,7 @@ Result<StoreReader::IdPage> StoreReader::recent(const JobFilter& query,
   merged.next = found.next;
   if (merged.ids.size() >= query.limit) {
     merged.ids.resize(query.limit);
-    merged.next = merged.ids.back();
+    merged.next = ListPlace{merged.ids.back()};
   }
   return merged;
 }

@@ -84,6 +84,23 @@ Result<std::vector<KeyRow>> StoreReader::loose_keys(std::optional<KeyRow>& after
   return found;
 }
 
+Result<std::optional<bool>> StoreReader::has_jobs(std::uint32_t owner, const std::string& key) {
+  const ReadTransaction transaction(db_);
+  TRY(transaction.status());
+  TRY_ASSIGN(Stmt find,
+             db_.prepare("SELECT first_job, jobs FROM client_keys WHERE owner=?1 AND key=?2"));
+  find.bind(owner, key);
+  TRY_ASSIGN(const bool known, find.step());
+  if (!known) {
+    return std::optional<bool>();
+  }
+  const auto first = find.get<JobId>(0);
+  TRY_ASSIGN(Stmt any, db_.prepare("SELECT 1 FROM jobs WHERE id BETWEEN ?1 AND ?2 LIMIT 1"));
+  any.bind(first, first.value + find.get<std::uint64_t>(1) - 1);
+  TRY_ASSIGN(const bool left, any.step());
+  return std::optional(left);
+}
+
 Status StoreReader::environments_used(std::optional<JobId>& after, std::size_t limit,
                                       std::unordered_set<std::int64_t>& used) {
   TRY_ASSIGN(Stmt stmt,

@@ -174,12 +174,8 @@ Status keep_present(const fs::path& file, const fs::path& kept) {
   return duplicate(file, kept);  // not every file system has second names
 }
 
-}  // namespace
-
-Result<Restored> restore_store(const fs::path& backup, const fs::path& file,
-                               const IssuedIds& issued, Millis wall) {
+Status refuse_store_in_use(const fs::path& backup) {
   std::error_code ec;
-  Restored report;
   if (fs::file_size(with_suffix(backup, "-wal"), ec) > 0 && !ec) {
     return fail(
         ErrorCode::refused,
@@ -187,6 +183,27 @@ Result<Restored> restore_store(const fs::path& backup, const fs::path& file,
                     "not a backup; make one with berth backup",
                     backup.native()));
   }
+  return {};
+}
+
+}  // namespace
+
+Status inspect_backup(const fs::path& backup, const fs::path& file) {
+  std::error_code ec;
+  if (fs::equivalent(backup, file, ec)) {  // opening and closing it would drop its locks
+    return fail(ErrorCode::refused,
+                fmt::format("{} is what is there now, not a backup", backup.native()));
+  }
+  TRY(refuse_store_in_use(backup));
+  TRY_ASSIGN([[maybe_unused]] const auto version, version_of(backup, backup));
+  return {};
+}
+
+Result<Restored> restore_store(const fs::path& backup, const fs::path& file,
+                               const IssuedIds& issued, Millis wall) {
+  std::error_code ec;
+  Restored report;
+  TRY(refuse_store_in_use(backup));
   TRY_ASSIGN(const Fd lock, lock_store(file));
   const fs::path draft = with_suffix(file, ".restore");
   remove_database(draft);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/change.hpp"
 #include "core/event.hpp"
 #include "core/job.hpp"
 
@@ -35,6 +36,7 @@ struct JobRow {
   std::uint32_t attempts = 0;
   std::uint32_t retries = 0;
   std::uint32_t retries_used = 0;
+  std::uint32_t excused = 0;  ///< further ones, for what was not its fault
   std::optional<std::int32_t> exit_code;
   std::optional<FailureClass> failure;
   std::string message;
@@ -42,7 +44,9 @@ struct JobRow {
   std::optional<Millis> kill_grace;  ///< none: the job's own
   std::int64_t rank = 0;             ///< 0: by submission
   bool expedited = false;
-  std::string log;  ///< the path the user named; empty: berth names one
+  After after_kind = After::ok;
+  Millis not_before{0};  ///< by the wall clock; 0: at once
+  std::string log;       ///< the path the user named; empty: berth names one
   AttemptId last_attempt;
   std::vector<std::string> gpus;  ///< of the last attempt
   std::vector<std::uint32_t> gpu_indices;
@@ -70,8 +74,20 @@ struct AttemptRow {
   std::optional<Millis> ended;  ///< none: still open
   bool revoked = false;
   Verdict verdict;
+  std::optional<GivesWay> gives_way;
 
   friend bool operator==(const AttemptRow&, const AttemptRow&) = default;
+};
+
+/// An attempt with the name of its job.
+struct AttemptSpan {
+  AttemptRow attempt;  ///< of the verdict only how it ended
+  std::string name;
+};
+
+struct AttemptSpans {
+  std::vector<AttemptSpan> spans;
+  bool more = false;  ///< there may be others
 };
 
 struct HistoryRow {
@@ -96,8 +112,18 @@ struct BatchRow {
   StateCounts counts{};
   bool in_parts = false;  ///< arrived in parts
   bool open = false;      ///< still being submitted
+  Overrides rules;
+  BatchTraits traits;
 
   friend bool operator==(const BatchRow&, const BatchRow&) = default;
+};
+
+/// Jobs of one fingerprint and name.
+struct SameJobs {
+  JobId succeeded;  ///< the newest that ran and has ended, if it has; 0: none
+  JobId alive;      ///< the newest that has not ended; 0: none
+
+  friend bool operator==(const SameJobs&, const SameJobs&) = default;
 };
 
 /// What a submission's key once was answered with belongs to.
@@ -128,6 +154,7 @@ struct QueueRow {
   QueueId id;
   QueueSpec spec;
   bool paused = false;
+  StateCounts counts{};  ///< of the jobs that are in it, those that have ended among them
 
   friend bool operator==(const QueueRow&, const QueueRow&) = default;
 };

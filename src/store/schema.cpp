@@ -24,22 +24,25 @@ CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT RO
 CREATE TABLE counters(batch INTEGER NOT NULL, what INTEGER NOT NULL, n INTEGER NOT NULL,
   PRIMARY KEY(batch, what)) STRICT, WITHOUT ROWID;
 CREATE TABLE queues(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-  running_max INTEGER NOT NULL, paused INTEGER NOT NULL DEFAULT 0) STRICT;
+  running_max INTEGER NOT NULL, paused INTEGER NOT NULL DEFAULT 0, rules BLOB) STRICT;
 CREATE TABLE resources(name TEXT PRIMARY KEY, total INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE batches(id INTEGER PRIMARY KEY, name TEXT NOT NULL, owner INTEGER NOT NULL,
   max_concurrent INTEGER NOT NULL, jobs INTEGER NOT NULL, submitted INTEGER NOT NULL,
-  open INTEGER NOT NULL DEFAULT 0) STRICT;
+  open INTEGER NOT NULL DEFAULT 0, rules BLOB, traits BLOB) STRICT;
 CREATE TABLE jobs(id INTEGER PRIMARY KEY, state INTEGER NOT NULL, batch INTEGER NOT NULL,
   queue INTEGER NOT NULL, owner INTEGER NOT NULL, priority INTEGER NOT NULL,
   dependencies INTEGER NOT NULL, retries INTEGER NOT NULL, retries_used INTEGER NOT NULL,
   attempts INTEGER NOT NULL, kill_requested INTEGER NOT NULL, submitted INTEGER NOT NULL,
   started INTEGER, ended INTEGER, exit_code INTEGER, failure INTEGER,
   name TEXT NOT NULL, message TEXT NOT NULL, request BLOB NOT NULL,
-  rank INTEGER NOT NULL DEFAULT 0, expedited INTEGER NOT NULL DEFAULT 0) STRICT;
+  rank INTEGER NOT NULL DEFAULT 0, expedited INTEGER NOT NULL DEFAULT 0,
+  not_before INTEGER NOT NULL DEFAULT 0, after_kind INTEGER NOT NULL DEFAULT 0,
+  excused INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX jobs_state ON jobs(state);
 CREATE INDEX jobs_queue ON jobs(queue, state);
 CREATE INDEX jobs_batch ON jobs(batch, state) WHERE batch > 0;
 CREATE INDEX jobs_ended ON jobs(ended) WHERE ended IS NOT NULL;
+CREATE INDEX jobs_priority ON jobs(priority) WHERE priority<>5;
 CREATE TABLE payloads(id INTEGER PRIMARY KEY, environment INTEGER NOT NULL, log TEXT NOT NULL,
   data BLOB NOT NULL) STRICT;
 CREATE TABLE environments(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL,
@@ -47,13 +50,15 @@ CREATE TABLE environments(id INTEGER PRIMARY KEY, hash INTEGER NOT NULL,
 CREATE INDEX environments_hash ON environments(hash);
 CREATE TABLE dependencies(job INTEGER NOT NULL, after INTEGER NOT NULL,
   PRIMARY KEY(job, after)) STRICT, WITHOUT ROWID;
+CREATE TABLE fingerprints(hash INTEGER NOT NULL, job INTEGER NOT NULL,
+  PRIMARY KEY(hash, job)) STRICT, WITHOUT ROWID;
 CREATE TABLE boots(id INTEGER PRIMARY KEY, boot_id TEXT NOT NULL UNIQUE) STRICT;
 CREATE TABLE attempts(id INTEGER PRIMARY KEY, job INTEGER NOT NULL, number INTEGER NOT NULL,
   boot INTEGER NOT NULL, gpu_memory INTEGER NOT NULL, started INTEGER NOT NULL, ended INTEGER,
   revoked INTEGER, killed INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER,
   user_time INTEGER, system_time INTEGER, max_rss INTEGER, peak_memory INTEGER,
   leftover INTEGER, verdict_wall INTEGER, message TEXT, gpus BLOB NOT NULL,
-  log_dropped INTEGER) STRICT;
+  log_dropped INTEGER, gives_way INTEGER) STRICT;
 CREATE INDEX attempts_job ON attempts(job);
 CREATE INDEX attempts_open ON attempts(id) WHERE ended IS NULL;
 CREATE TABLE client_keys(owner INTEGER NOT NULL, key TEXT NOT NULL, batch INTEGER NOT NULL,
@@ -64,6 +69,12 @@ CREATE TABLE history(seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, job INTEGER NO
   detail TEXT NOT NULL) STRICT;
 CREATE INDEX history_job ON history(job) WHERE job > 0;
 CREATE INDEX history_batch ON history(batch) WHERE batch > 0;
+CREATE TABLE drains(gpu TEXT PRIMARY KEY, why TEXT NOT NULL, wall INTEGER NOT NULL)
+  STRICT, WITHOUT ROWID;
+CREATE TABLE usage(kind INTEGER NOT NULL, id INTEGER NOT NULL, gpu_ms REAL NOT NULL,
+  wall INTEGER NOT NULL, PRIMARY KEY(kind, id)) STRICT, WITHOUT ROWID;
+CREATE TABLE queue_counters(queue INTEGER NOT NULL, state INTEGER NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY(queue, state)) STRICT, WITHOUT ROWID;
 )";
 
 constexpr std::array kTableNames = {"meta",         "counters",      "queues",
@@ -87,6 +98,31 @@ DROP INDEX jobs_batch;
 CREATE INDEX jobs_queue ON jobs(queue, state);
 CREATE INDEX jobs_batch ON jobs(batch, state) WHERE batch > 0;
 CREATE INDEX jobs_ended ON jobs(ended) WHERE ended IS NOT NULL;
+)"},
+                                    Migration{2, R"(
+ALTER TABLE queues ADD COLUMN rules BLOB;
+ALTER TABLE batches ADD COLUMN rules BLOB;
+ALTER TABLE jobs ADD COLUMN not_before INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN after_kind INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN excused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN gives_way INTEGER;
+CREATE TABLE drains(gpu TEXT PRIMARY KEY, why TEXT NOT NULL, wall INTEGER NOT NULL)
+  STRICT, WITHOUT ROWID;
+CREATE TABLE usage(kind INTEGER NOT NULL, id INTEGER NOT NULL, gpu_ms REAL NOT NULL,
+  wall INTEGER NOT NULL, PRIMARY KEY(kind, id)) STRICT, WITHOUT ROWID;
+)"},
+                                    Migration{3, R"(
+ALTER TABLE batches ADD COLUMN traits BLOB;
+CREATE TABLE fingerprints(hash INTEGER NOT NULL, job INTEGER NOT NULL,
+  PRIMARY KEY(hash, job)) STRICT, WITHOUT ROWID;
+)"},
+                                    Migration{4, R"(
+CREATE INDEX jobs_priority ON jobs(priority) WHERE priority<>5;
+)"},
+                                    Migration{5, R"(
+CREATE TABLE queue_counters(queue INTEGER NOT NULL, state INTEGER NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY(queue, state)) STRICT, WITHOUT ROWID;
+INSERT INTO queue_counters SELECT queue, state, count(*) FROM jobs GROUP BY queue, state;
 )"}};
 
 constexpr std::chrono::seconds kOpenTimeout{2};

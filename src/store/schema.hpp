@@ -15,7 +15,7 @@
 namespace berth {
 
 inline constexpr std::uint32_t kStoreApplicationId = 0x62727468;  // "brth"
-inline constexpr std::uint32_t kStoreVersion = 2;
+inline constexpr std::uint32_t kStoreVersion = 6;
 
 /// Kinds of rows in `counters` besides the job states, whose numbers they must not meet.
 enum class Counter : std::uint8_t {

@@ -87,12 +87,20 @@ void Stmt::reset() {
   sqlite3_reset(stmt_);
 }
 
+int Stmt::columns() const {
+  return sqlite3_column_count(stmt_);
+}
+
 bool Stmt::is_null(int column) const {
   return sqlite3_column_type(stmt_, column) == SQLITE_NULL;
 }
 
 std::int64_t Stmt::integer(int column) const {
   return sqlite3_column_int64(stmt_, column);
+}
+
+double Stmt::real(int column) const {
+  return sqlite3_column_double(stmt_, column);
 }
 
 std::string_view Stmt::bytes(int column) const {
@@ -104,6 +112,12 @@ std::string_view Stmt::bytes(int column) const {
 
 void Stmt::bind_integer(int index, std::int64_t value) {
   if (const int code = sqlite3_bind_int64(stmt_, index, value); code != SQLITE_OK) {
+    bind_error_ = code;
+  }
+}
+
+void Stmt::bind_one(int index, double value) {
+  if (const int code = sqlite3_bind_double(stmt_, index, value); code != SQLITE_OK) {
     bind_error_ = code;
   }
 }

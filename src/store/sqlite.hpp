@@ -73,8 +73,10 @@ class Stmt {
   /// Ends a read early, so that it holds no snapshot of the database.
   void reset();
 
+  [[nodiscard]] int columns() const;
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] double real(int column) const;
   /// Text or blob; valid until the next step() or reset().
   [[nodiscard]] std::string_view bytes(int column) const;
   [[nodiscard]] std::string text(int column) const { return std::string(bytes(column)); }
@@ -100,6 +102,7 @@ class Stmt {
 
   void bind_integer(int index, std::int64_t value);
   void bind_null(int index);
+  void bind_one(int index, double value);
   void bind_one(int index, std::string_view text);
   void bind_one(int index, Blob blob);
   void bind_one(int index, const char* text) { bind_one(index, std::string_view(text)); }

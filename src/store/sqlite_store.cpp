@@ -34,6 +34,7 @@ class SqliteStore::Impl {
   void commit(Transaction transaction, std::function<void(CommitOutcome)> done);
   std::optional<change::ClientKey> find_key(const std::string& key, std::uint32_t owner);
   std::optional<JobState> find_job_state(JobId id);
+  std::optional<EndedJob> find_ended_job(JobId id);
   void check_space(std::function<void(SpaceReport)> done);
   void trim(Trim what, std::function<void(Status)> done);
 
@@ -66,7 +67,7 @@ class SqliteStore::Impl {
   // The engine's thread: a second connection, which sees what is durable, and the parts of the
   // transaction under way that somebody may ask for. A stale entry says what the database says.
   Db reader_;
-  Stmt find_key_, find_state_;
+  Stmt find_key_, find_state_, find_ended_, find_after_;
   std::map<std::pair<std::uint32_t, std::string>, change::ClientKey> pending_keys_;
   std::unordered_map<JobId, JobState> pending_states_;
 
@@ -103,6 +104,8 @@ Status SqliteStore::Impl::open() {
   TRY_ASSIGN(find_key_, reader_.prepare("SELECT batch, first_job, jobs FROM client_keys"
                                         " WHERE owner=?1 AND key=?2"));
   TRY_ASSIGN(find_state_, reader_.prepare("SELECT state FROM jobs WHERE id=?1"));
+  TRY_ASSIGN(find_ended_, reader_.prepare(kEndedJob));
+  TRY_ASSIGN(find_after_, reader_.prepare(kDependencies));
   TRY_ASSIGN(instance_id, reader_.text("SELECT value FROM meta WHERE name='instance_id'"));
   TRY_ASSIGN(Db copying, open_for_checkpoints(options_.file, options_.vfs));
   Checkpointer::Options copy;
@@ -136,6 +139,8 @@ SqliteStore::Impl::~Impl() {
   writer_.reset();
   find_key_ = {};
   find_state_ = {};
+  find_ended_ = {};
+  find_after_ = {};
   reader_ = {};
 }
 
@@ -312,6 +317,15 @@ std::optional<JobState> SqliteStore::Impl::find_job_state(JobId id) {
   return *state;
 }
 
+std::optional<EndedJob> SqliteStore::Impl::find_ended_job(JobId id) {
+  auto job = read_ended_job(find_ended_, find_after_, id);
+  if (!job) {
+    break_with(job.error());
+    return std::nullopt;
+  }
+  return std::move(*job);
+}
+
 SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqliteStore::~SqliteStore() = default;
 
@@ -333,6 +347,9 @@ std::optional<change::ClientKey> SqliteStore::find_key(const std::string& key,
 }
 std::optional<JobState> SqliteStore::find_job_state(JobId id) {
   return impl_->find_job_state(id);
+}
+std::optional<EndedJob> SqliteStore::find_ended_job(JobId id) {
+  return impl_->find_ended_job(id);
 }
 void SqliteStore::trim(Trim what, std::function<void(Status)> done) {
   impl_->trim(std::move(what), std::move(done));

@@ -51,6 +51,7 @@ class SqliteStore final : public Store {
   [[nodiscard]] std::optional<change::ClientKey> find_key(const std::string& key,
                                                           std::uint32_t owner) override;
   [[nodiscard]] std::optional<JobState> find_job_state(JobId id) override;
+  [[nodiscard]] std::optional<EndedJob> find_ended_job(JobId id) override;
 
   /// Removes what nobody needs any more, when no commit waits. Done when durable; an error other
   /// than `no_space` has ended the store. On the engine's thread, like `done`.

@@ -19,7 +19,12 @@ static_assert(static_cast<int>(JobState::queued) == 0 && static_cast<int>(JobSta
               static_cast<int>(JobState::cancelled) == 6);
 static_assert(static_cast<int>(FailureClass::exit) == 0 &&
               static_cast<int>(FailureClass::preempted) == 7);
-static_assert(kJobStates <= 8, "a batch and a state share one key");
+static_assert(static_cast<int>(After::ok) == 0 && static_cast<int>(After::any) == 1 &&
+              static_cast<int>(After::failed) == 2);
+static_assert(static_cast<int>(GivesWay::preempted) == 0 &&
+              static_cast<int>(GivesWay::stranger) == 1 &&
+              static_cast<int>(GivesWay::gpu_lost) == 2 && static_cast<int>(GivesWay::parked) == 3);
+static_assert(kJobStates <= 8, "a batch or queue and a state share one key");
 
 std::uint64_t hash_of(std::string_view bytes) {  // FNV-1a; equality is decided by the bytes
   std::uint64_t hash = 0xcbf29ce484222325ULL;
@@ -57,22 +62,33 @@ Status TransactionWriter::prepare_statements() {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&put_queue_,
-       "INSERT INTO queues(id,name,running_max,paused) VALUES(?1,?2,?3,?4) ON CONFLICT(id) DO "
-       "UPDATE SET name=?2, running_max=?3, paused=?4"},
+       "INSERT INTO queues(id,name,running_max,paused,rules) VALUES(?1,?2,?3,?4,?5)"
+       " ON CONFLICT(id) DO UPDATE SET name=?2, running_max=?3, paused=?4, rules=?5"},
       {&put_resource_, "INSERT INTO resources VALUES(?1,?2) ON CONFLICT DO UPDATE SET total=?2"},
       {&put_batch_,
-       "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(id) DO UPDATE SET name=?2,"
-       " owner=?3, max_concurrent=?4, jobs=?5, submitted=?6, open=?7"},
+       "INSERT INTO batches VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT(id) DO UPDATE SET"
+       " name=?2, owner=?3, max_concurrent=?4, jobs=?5, submitted=?6, open=?7, rules=?8,"
+       " traits=?9"},
+      {&set_batch_, "UPDATE batches SET rules=?2, max_concurrent=?3 WHERE id=?1"},
+      {&put_meta_, "INSERT INTO meta VALUES(?1,?2) ON CONFLICT DO UPDATE SET value=?2"},
+      {&put_drain_,
+       "INSERT INTO drains VALUES(?1,?2,?3) ON CONFLICT DO UPDATE SET why=?2, wall=?3"},
+      {&remove_drain_, "DELETE FROM drains WHERE gpu=?1"},
+      {&put_usage_,
+       "INSERT INTO usage VALUES(?1,?2,?3,?4) ON CONFLICT DO UPDATE SET gpu_ms=?3, wall=?4"},
+      {&remove_usage_, "DELETE FROM usage WHERE kind=1 AND id=?1"},
+      {&give_way_, "UPDATE attempts SET gives_way=?2 WHERE id=?1"},
       {&put_job_,
        "INSERT INTO jobs "
-       "VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10,0,0)"},
+       "VALUES(?1,0,?2,?3,?4,?5,?6,?7,0,0,0,?8,NULL,NULL,NULL,NULL,?9,'',?10,0,0,?11,?12,0)"},
       {&put_payload_, "INSERT INTO payloads VALUES(?1,?2,?3,?4)"},
+      {&put_fingerprint_, "INSERT OR IGNORE INTO fingerprints VALUES(?1,?2)"},
       {&put_dependency_, "INSERT OR IGNORE INTO dependencies VALUES(?1,?2)"},
-      {&job_state_, "SELECT state, batch FROM jobs WHERE id=?1"},
+      {&job_state_, "SELECT state, batch, queue FROM jobs WHERE id=?1"},
       {&update_job_,
        "UPDATE jobs SET state=?2, attempts=?3, retries_used=?4, kill_requested=?5,"
-       " started=coalesce(?6,started), ended=?7, exit_code=?8, failure=?9, message=?10"
-       " WHERE id=?1"},
+       " started=coalesce(?6,started), ended=?7, exit_code=?8, failure=?9, message=?10,"
+       " not_before=?11, excused=?12 WHERE id=?1"},
       {&set_job_,
        "UPDATE jobs SET name=coalesce(?2,name), queue=coalesce(?3,queue),"
        " priority=coalesce(?4,priority), rank=coalesce(?5,rank),"
@@ -96,8 +112,11 @@ Status TransactionWriter::prepare_statements() {
       {&put_boot_, "INSERT INTO boots(boot_id) VALUES(?1) RETURNING id"},
       {&add_counter_,
        "INSERT INTO counters VALUES(?1,?2,?3) ON CONFLICT DO UPDATE SET n=n+excluded.n"},
-      {&remove_job_, "DELETE FROM jobs WHERE id=?1 RETURNING state, batch"},
-      {&remove_payload_, "DELETE FROM payloads WHERE id=?1"},
+      {&add_queue_counter_,
+       "INSERT INTO queue_counters VALUES(?1,?2,?3) ON CONFLICT DO UPDATE SET n=n+excluded.n"},
+      {&remove_job_, "DELETE FROM jobs WHERE id=?1 RETURNING state, batch, queue"},
+      {&remove_payload_, "DELETE FROM payloads WHERE id=?1 RETURNING data"},
+      {&remove_fingerprint_, "DELETE FROM fingerprints WHERE hash=?1 AND job=?2"},
       {&remove_dependencies_, "DELETE FROM dependencies WHERE job=?1"},
       {&remove_attempts_, "DELETE FROM attempts WHERE job=?1"},
       {&remove_job_history_, "DELETE FROM history INDEXED BY history_job WHERE job>0 AND job=?1"},
@@ -131,6 +150,7 @@ Status TransactionWriter::transact(Body body) {
   committed_ = highest_;
   committed_seq_ = last_seq_;
   deltas_.clear();
+  queue_deltas_.clear();
   thinned_.clear();
   return {};
 }
@@ -175,6 +195,7 @@ Status TransactionWriter::trim_all(const Trim& trim) {
 
 void TransactionWriter::forget_transaction() {
   deltas_.clear();
+  queue_deltas_.clear();
   thinned_.clear();
   highest_ = committed_;
   last_seq_ = committed_seq_;
@@ -182,9 +203,43 @@ void TransactionWriter::forget_transaction() {
   environments_ = {};
 }
 
+std::optional<Blob> TransactionWriter::rules_blob(const Overrides& rules) {
+  if (rules.empty()) {
+    return std::nullopt;
+  }
+  buffer_.clear();
+  encode_rules(rules, buffer_);
+  return Blob{buffer_};
+}
+
+Status TransactionWriter::apply(const change::BatchRules& put) {
+  return set_batch_.run(put.id, rules_blob(put.rules), put.max_concurrent);
+}
+
+Status TransactionWriter::apply(const change::InstancePut& put) {
+  return put_meta_.run("paused", put.paused ? "1" : "0");
+}
+
+Status TransactionWriter::apply(const change::DrainPut& put) {
+  return put.drained ? put_drain_.run(put.gpu, put.why, put.wall) : remove_drain_.run(put.gpu);
+}
+
+Status TransactionWriter::apply(const change::EccPut& put) {
+  return put_meta_.run(fmt::format("ecc:{}", put.gpu), fmt::format("{}", put.errors));
+}
+
+Status TransactionWriter::apply(const change::UsagePut& put) {
+  return put_usage_.run(put.batch, put.id, put.gpu_ms, put.wall);
+}
+
+Status TransactionWriter::apply(const change::AttemptGivesWay& put) {
+  return give_way_.run(put.id, put.why);
+}
+
 Status TransactionWriter::apply(const change::QueuePut& put) {
   grow(Counter::last_queue, put.id.value);
-  return put_queue_.run(put.id, put.spec.name, put.spec.limit, put.paused);
+  return put_queue_.run(put.id, put.spec.name, put.spec.limit, put.paused,
+                        rules_blob(put.spec.rules));
 }
 
 Status TransactionWriter::apply(const change::ResourcePut& put) {
@@ -194,22 +249,33 @@ Status TransactionWriter::apply(const change::ResourcePut& put) {
 Status TransactionWriter::apply(const change::BatchPut& put) {
   grow(Counter::last_batch, put.id.value);
   grow(Counter::last_job, put.reserved.value);
+  std::optional<Blob> traits;
+  if (put.traits != BatchTraits{}) {
+    buffer2_.clear();
+    encode_traits(put.traits, buffer2_);
+    traits = Blob{buffer2_};
+  }
   return put_batch_.run(put.id, put.name, put.owner, put.max_concurrent, put.jobs, put.wall,
-                        put.in_parts ? (put.open ? kBatchOpen : kBatchInParts) : kBatchWhole);
+                        put.in_parts ? (put.open ? kBatchOpen : kBatchInParts) : kBatchWhole,
+                        rules_blob(put.rules), traits);
 }
 
 Status TransactionWriter::apply(const change::JobPut& put) {
   const JobSpec& spec = *put.spec;
   grow(Counter::last_job, put.id.value);
-  count(put.batch, JobState::queued, 1);
+  count(put.batch, put.queue, JobState::queued, 1);
   buffer_.clear();
   encode_request(spec.request, buffer_);
   TRY(put_job_.run(put.id, put.batch, put.queue, put.owner, spec.priority, put.after.size(),
-                   spec.retries, put.wall, spec.name, Blob{buffer_}));
+                   spec.retries, put.wall, spec.name, Blob{buffer_}, spec.start_at,
+                   spec.after_kind));
   TRY_ASSIGN(const auto environment, environment_row(spec.payload.environment));
   buffer_.clear();
   encode_payload(spec.payload, buffer_);
   TRY(put_payload_.run(put.id, environment, spec.payload.log, Blob{buffer_}));
+  if (spec.payload.fingerprint != 0) {
+    TRY(put_fingerprint_.run(spec.payload.fingerprint, put.id));
+  }
   for (const JobId after : put.after) {
     TRY(put_dependency_.run(put.id, after));
   }
@@ -225,18 +291,32 @@ Status TransactionWriter::apply(const change::JobsRemove& remove) {
     }
     const auto state = remove_job_.get<JobState>(0);
     const auto batch = remove_job_.get<BatchId>(1);
+    const auto queue = remove_job_.get<QueueId>(2);
     TRY_ASSIGN([[maybe_unused]] const bool more, remove_job_.step());
-    count(batch, state, -1);
+    count(batch, queue, state, -1);
     if (batch && (thinned_.empty() || thinned_.back() != batch)) {
       thinned_.push_back(batch);
     }
     grow(Counter::last_history, last_seq_);  // the last lines may go with it
-    TRY(remove_payload_.run(id));
+    TRY(remove_payload(id));
     TRY(remove_dependencies_.run(id));
     TRY(remove_attempts_.run(id));
     TRY(remove_job_history_.run(id));
   }
   return {};
+}
+
+Status TransactionWriter::remove_payload(JobId job) {
+  remove_payload_.bind(job);
+  TRY_ASSIGN(const bool known, remove_payload_.step());
+  if (!known) {
+    return {};
+  }
+  // What cannot be read must still be possible to remove.
+  const auto payload = decode_payload(remove_payload_.bytes(0));
+  TRY_ASSIGN([[maybe_unused]] const bool more, remove_payload_.step());
+  return payload && payload->fingerprint != 0 ? remove_fingerprint_.run(payload->fingerprint, job)
+                                              : Status();
 }
 
 Status TransactionWriter::remove_empty_batches() {
@@ -253,6 +333,7 @@ Status TransactionWriter::remove_empty_batches() {
     if (removed) {
       remove_batch_.reset();
       TRY(remove_batch_counters_.run(batch));
+      TRY(remove_usage_.run(batch));
     }
   }
   return {};
@@ -263,6 +344,7 @@ Status TransactionWriter::apply(const change::BatchRemove& remove) {
     deltas_.erase(remove.id.value * 8 + state);
   }
   TRY(remove_batch_counters_.run(remove.id));
+  TRY(remove_usage_.run(remove.id));
   return drop_batch_.run(remove.id);
 }
 
@@ -274,10 +356,11 @@ Status TransactionWriter::apply(const change::JobUpdate& update) {
   }
   const auto before = job_state_.get<JobState>(0);
   const auto batch = job_state_.get<BatchId>(1);
+  const auto queue = job_state_.get<QueueId>(2);
   job_state_.reset();
   if (before != update.state) {
-    count(batch, before, -1);
-    count(batch, update.state, 1);
+    count(batch, queue, before, -1);
+    count(batch, queue, update.state, 1);
   }
   std::optional<Millis> started;
   std::optional<Millis> ended;
@@ -289,10 +372,27 @@ Status TransactionWriter::apply(const change::JobUpdate& update) {
   }
   return update_job_.run(update.id, update.state, update.attempts, update.retries_used,
                          stored_kill(update.kill_requested, update.kill_grace), started, ended,
-                         update.exit_code, update.failure, std::string_view(update.message));
+                         update.exit_code, update.failure, std::string_view(update.message),
+                         update.not_before, update.excused);
+}
+
+/// A job that goes to another queue is counted there. Asked of the row before it is changed.
+Status TransactionWriter::count_move(JobId job, QueueId to) {
+  job_state_.bind(job);
+  TRY_ASSIGN(const bool known, job_state_.step());
+  if (known) {
+    const auto what = static_cast<std::uint64_t>(job_state_.get<JobState>(0));
+    --queue_deltas_[job_state_.get<QueueId>(2).value * 8 + what];
+    ++queue_deltas_[to.value * 8 + what];
+  }
+  job_state_.reset();
+  return {};
 }
 
 Status TransactionWriter::apply(const change::JobSet& set) {
+  if (set.queue) {
+    TRY(count_move(set.id, *set.queue));
+  }
   std::optional<Blob> request;
   if (set.request) {
     buffer_.clear();
@@ -361,6 +461,11 @@ Status TransactionWriter::flush_counters() {
       TRY(add_counter_.run(key / 8, key % 8, delta));
     }
   }
+  for (const auto& [key, delta] : queue_deltas_) {
+    if (delta != 0) {
+      TRY(add_queue_counter_.run(key / 8, key % 8, delta));
+    }
+  }
   for (std::size_t i = 0; i < kCounters; ++i) {
     if (highest_[i] > committed_[i]) {
       TRY(raise_counter_.run(i + 16, highest_[i]));
@@ -425,9 +530,10 @@ Result<std::int64_t> TransactionWriter::boot_row() {
   return boot_row_;
 }
 
-void TransactionWriter::count(BatchId batch, JobState state, std::int64_t delta) {
+void TransactionWriter::count(BatchId batch, QueueId queue, JobState state, std::int64_t delta) {
   const auto what = static_cast<std::uint64_t>(state);
   deltas_[what] += delta;
+  queue_deltas_[queue.value * 8 + what] += delta;
   if (batch) {
     deltas_[batch.value * 8 + what] += delta;
   }

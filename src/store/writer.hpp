@@ -36,6 +36,12 @@ class TransactionWriter {
   [[nodiscard]] Status apply_all(const Changes& changes);
   void forget_transaction();
 
+  [[nodiscard]] Status apply(const change::BatchRules& put);
+  [[nodiscard]] Status apply(const change::InstancePut& put);
+  [[nodiscard]] Status apply(const change::DrainPut& put);
+  [[nodiscard]] Status apply(const change::EccPut& put);
+  [[nodiscard]] Status apply(const change::UsagePut& put);
+  [[nodiscard]] Status apply(const change::AttemptGivesWay& put);
   [[nodiscard]] Status apply(const change::QueuePut& put);
   [[nodiscard]] Status apply(const change::ResourcePut& put);
   [[nodiscard]] Status apply(const change::BatchPut& put);
@@ -57,24 +63,31 @@ class TransactionWriter {
   [[nodiscard]] Result<std::int64_t> environment_row(
       const std::shared_ptr<const Environment>& environment);
   [[nodiscard]] Result<std::int64_t> boot_row();
-  void count(BatchId batch, JobState state, std::int64_t delta);
+  /// Valid until the buffer is used again; none: no rules.
+  [[nodiscard]] std::optional<Blob> rules_blob(const Overrides& rules);
+  [[nodiscard]] Status remove_payload(JobId job);
+  void count(BatchId batch, QueueId queue, JobState state, std::int64_t delta);
+  [[nodiscard]] Status count_move(JobId job, QueueId to);
   void grow(Counter counter, std::uint64_t value);
 
   Db& db_;
   std::string boot_id_;
   Stmt begin_, commit_;
   Stmt put_queue_, put_resource_, put_batch_, put_job_, put_payload_, put_dependency_;
+  Stmt set_batch_, put_meta_, put_drain_, remove_drain_, put_usage_, remove_usage_, give_way_;
   Stmt set_job_, find_payload_, set_payload_;
   Stmt job_state_, update_job_, put_attempt_, end_attempt_, put_key_, put_history_;
   Stmt find_environment_, put_environment_, find_boot_, put_boot_;
-  Stmt add_counter_, raise_counter_;
-  Stmt remove_job_, remove_payload_, remove_dependencies_, remove_attempts_, remove_job_history_;
+  Stmt add_counter_, add_queue_counter_, raise_counter_;
+  Stmt remove_job_, remove_payload_, put_fingerprint_, remove_fingerprint_, remove_dependencies_,
+      remove_attempts_, remove_job_history_;
   Stmt batch_left_, remove_batch_, remove_batch_counters_, drop_batch_;
   Stmt remove_history_, remove_key_, remove_environment_;
 
   // Of the transaction under way; committed_ is what the database holds.
-  std::unordered_map<std::uint64_t, std::int64_t> deltas_;  ///< batch * 8 + state
-  std::vector<BatchId> thinned_;                            ///< batches that lost jobs
+  std::unordered_map<std::uint64_t, std::int64_t> deltas_;        ///< batch * 8 + state
+  std::unordered_map<std::uint64_t, std::int64_t> queue_deltas_;  ///< queue * 8 + state
+  std::vector<BatchId> thinned_;                                  ///< batches that lost jobs
   /// Environments that jobs were given since the last sweep for unused ones began.
   std::unordered_set<std::int64_t> used_environments_;
   std::array<std::uint64_t, kCounters> highest_{}, committed_{};

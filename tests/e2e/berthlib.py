@@ -114,7 +114,14 @@ class UnixConnection(http.client.HTTPConnection):
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self.path))
+        patience = time.monotonic() + (self.timeout or 60)
+        while True:
+            try:
+                return self.sock.connect(str(self.path))
+            except BlockingIOError:  # the queue of connections is full for a moment
+                if time.monotonic() > patience:
+                    raise
+                time.sleep(0.01)
 
 
 def job(script="true", *, argv=None, gpus=0, name="", **fields):
@@ -141,7 +148,7 @@ def unique_key():
 class Instance:
     """One BERTH_DIR and, from start() on, its daemon."""
 
-    def __init__(self, base, *, gpus="none", env=None, bin_dir=BIN, name="b"):
+    def __init__(self, base, *, gpus="none", env=None, bin_dir=BIN, name="b", user=None):
         base = pathlib.Path(base)
         self._short = None
         if len(str(base / name / "sock")) > SOCKET_PATH_MAX:
@@ -150,6 +157,7 @@ class Instance:
         self.gpus = gpus
         self.env = dict(env or {})
         self.bin_dir = pathlib.Path(bin_dir)
+        self.user = user  # whose daemon it is, where root runs the tests; None: ours
         self.log = base / f"{name}.log"  # what its daemons said, one after the other
         self.daemon = None
 
@@ -182,6 +190,8 @@ class Instance:
                     stdout=log,
                     stderr=log,
                     pass_fds=[tell],
+                    **({} if self.user is None else {"user": self.user, "group": self.user,
+                                                     "extra_groups": []}),
                 )
             os.close(tell)
             tell = -1

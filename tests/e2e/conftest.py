@@ -1,56 +1,8 @@
-"""Fixtures of the end-to-end tests: real programs, an instance of its own for every test."""
+"""The end-to-end tests."""
 
 import pathlib
 import sys
 
-import pytest
-
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import berthlib  # noqa: E402
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "smoke: short and broad; run under the sanitizers, too")
-
-
-@pytest.hookimpl(tryfirst=True, hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = (yield).get_result()
-    if report.when == "call":
-        item.passed = report.passed
-
-
-@pytest.fixture
-def make_instance(request, tmp_path):
-    """Makes instances; after the test nothing they started is alive. The directory of a failed
-    test stays, and what its daemons said is shown."""
-    made = []
-
-    def make(**options):
-        options.setdefault("name", f"b{len(made)}" if made else "b")
-        made.append(berthlib.Instance(tmp_path, **options))
-        return made[-1]
-
-    yield make
-    passed = getattr(request.node, "passed", False)
-    for instance in made:
-        if not passed:
-            print(f"--- {instance.dir}: the daemon's last words\n{instance.log_tail()}")
-        instance.close(keep=not passed)
-
-
-@pytest.fixture
-def berth(make_instance):
-    """An instance without GPUs, its daemon running."""
-    instance = make_instance()
-    instance.start()
-    return instance
-
-
-@pytest.fixture
-def gpu_berth(make_instance):
-    """An instance with two simulated 24 GiB cards, its daemon running."""
-    instance = make_instance(gpus="sim:2x24GiB")
-    instance.start()
-    return instance
+from fixtures import *  # noqa: E402,F401,F403

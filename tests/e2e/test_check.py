@@ -311,6 +311,6 @@ def test_schema_and_parser_agree(check):
 
     found = [(name, value) for name, value in keys(schema) if name != "include"]
     assert len(found) == len(schema["properties"]) + sum(
-        len(schema["$defs"][part]["properties"]) for part in ("job", "rules")
+        len(schema["$defs"][part]["properties"]) for part in ("job", "own_rules", "rules", "files")
     )
     assert all(value.get("description") for _, value in found)

@@ -7,11 +7,13 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
+import tempfile
 
 import pytest
 
-from berthlib import GIB, PATIENCE, job
+from berthlib import BIN, GIB, PATIENCE, job
 
 # What scripts rely on; more may be there.
 JOB_FIELDS = (
@@ -21,7 +23,7 @@ GPU_FIELDS = (
     "index uuid name node memory_total memory_used memory_free utilization processes state"
 ).split()
 COMMANDS = (
-    "add run ls show log why wait kill pause resume start move set gpus status stop doctor completion"
+    "add run sweep check convert ls show log why wait kill pause resume start move set gpus status stop doctor completion"
 ).split()
 ESCAPE = "\x1b"
 
@@ -71,6 +73,25 @@ def test_a_first_job_from_nothing(make_instance):
     assert output(berth, 1) == "hello world\n"
     assert berth.cli("log", check=0).stdout == "hello world\n"  # the last job's
     assert add(berth, "true") == 2
+
+
+def test_commands_talk_to_nobody_elses_daemon():
+    if os.getuid() != 0:
+        return  # being somebody else takes root
+    with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX) as planted:
+        os.chmod(place, 0o777)
+        planted.bind(f"{place}/sock")
+        os.chmod(f"{place}/sock", 0o777)
+        planted.listen()
+        asked = subprocess.run(
+            [BIN / "berth", "ls"], env={**os.environ, "BERTH_DIR": place},
+            user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
+            timeout=PATIENCE, check=False)
+        assert asked.returncode == 1 and "not you" in asked.stderr, asked
+        planted.settimeout(PATIENCE)
+        with planted.accept()[0] as connection:
+            connection.settimeout(PATIENCE)
+            assert connection.recv(1) == b"", "nothing was said"
 
 
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="the machine has a GPU")
@@ -215,7 +236,8 @@ def test_json_has_what_scripts_rely_on(gpu_berth):
     assert detail["commands"] == [{"shell": True, "argv": ["exit 7"]}]
     why = json.loads(berth.cli("why", 2, "--json", check=0).stdout)
     assert why["job"]["id"] == 2 and why["reasons"][0]["text"] == waiting["reason"]
-    assert [w["job"]["id"] for w in json.loads(berth.cli("why", "--json", check=0).stdout)] == [2]
+    backlog = json.loads(berth.cli("why", "--json", check=0).stdout)
+    assert backlog["waiting"] == 1 and [h["first"] for h in backlog["holdups"]] == [2]
     status = json.loads(berth.cli("status", "--json", check=0).stdout)
     assert status["counts"]["queued"] == 1 and status["counts"]["failed"] == 1
     assert status["pid"] == berth.pid and status["instance"] == str(berth.dir)
@@ -267,11 +289,13 @@ def test_why_tells_what_a_job_waits_for(gpu_berth):
     waiting = add(berth, "--name", "next", "--gpus", 2, "true")
     after = add(berth, "--after", waiting, "true")
     told = berth.cli("why", waiting, check=0).stdout
-    assert told.startswith("job 2 next is queued:\n  - ") and "job 1" in told, told
+    assert told.startswith("job 2 next is queued:\n  first in queue 'default'\n  - "), told
+    assert "would fit when job 1 ends" in told, told
     assert f"job {waiting}" in berth.cli("why", after, check=0).stdout
     assert "is running" in berth.cli("why", holder, check=0).stdout
     everything = berth.cli("why", check=0).stdout
-    assert "job 2 next" in everything and "job 3" in everything
+    assert everything.startswith("2 jobs wait:\n"), everything
+    assert "the first is job 2" in everything and "the first is job 3" in everything
     # The same words in the list and at the end of show.
     [reason] = re.findall(r"  - (.*)", told)
     assert reason in berth.cli("ls", check=0, env={"COLUMNS": "400"}).stdout
@@ -320,7 +344,7 @@ def test_the_job_runs_as_if_started_where_it_was_submitted(berth, tmp_path):
     assert berth.cli("wait", job_id).returncode == 0
     cwd, pwd, umask, nice, stdin, *environment = output(berth, job_id).splitlines()
     assert (cwd, pwd) == (str(here), str(here))
-    assert (umask, nice, stdin) == ("0027", "7", "/dev/null")
+    assert (umask, nice, stdin) == ("0027", str(os.nice(0) + 7), "/dev/null")
     variables = dict(line.split("=", 1) for line in environment if "=" in line)
     assert variables["MINE"] == "a b" and variables["OVER"] == "given"
     assert variables["BERTH_JOB_ID"] == str(job_id) and variables["BERTH_DIR"] == str(berth.dir)

@@ -1,17 +1,11 @@
 """The CLI all day long: filters, many logs, the pager, --watch, the doctor, completion, manuals."""
 
-import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
-import select
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 import pytest
@@ -24,90 +18,6 @@ CTRL_C = "\x03"
 
 def ids_of(done):
     return [j["id"] for j in json.loads(done.stdout)]
-
-
-class Terminal:
-    """A program on a terminal of its own."""
-
-    def __init__(self, command, env, rows=24, columns=80, cwd=None):
-        self.text = ""
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            try:
-                if cwd:
-                    os.chdir(cwd)
-                os.execvpe(command[0], command, env)
-            finally:
-                os._exit(127)
-        self.pid = pid
-        self.code = None
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self, timeout):
-        """What has come; None once there will be no more."""
-        if not select.select([self.fd], [], [], timeout)[0]:
-            return ""
-        try:
-            piece = os.read(self.fd, 65536).decode(errors="replace")
-        except OSError:
-            return None
-        self.text += piece
-        return piece or None
-
-    def expect(self, what, timeout=PATIENCE):
-        """Reads until the pattern has come; returns what came up to its end and forgets that."""
-        until = time.monotonic() + timeout
-        while not (found := re.search(what, self.text)):
-            left = until - time.monotonic()
-            assert left > 0, f"no {what!r} in {self.text!r}"
-            assert self.read(left) is not None or re.search(what, self.text), (
-                f"ended without {what!r}: {self.text!r}"
-            )
-        before, self.text = self.text[: found.end()], self.text[found.end() :]
-        return before
-
-    def send(self, keys):
-        os.write(self.fd, keys.encode())
-
-    def finish(self, timeout=PATIENCE):
-        """Everything up to the end; the exit code is in `code`."""
-        until = time.monotonic() + timeout
-        while self.read(max(0.0, until - time.monotonic())) is not None:
-            assert time.monotonic() < until, f"it does not end: {self.text!r}"
-        self.wait()
-        return self.text
-
-    def wait(self):
-        if self.code is None:
-            self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        return self.code
-
-    def close(self):
-        if self.code is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            self.wait()
-        os.close(self.fd)
-
-
-@pytest.fixture
-def terminal():
-    """Opens `berth` on terminals."""
-    opened = []
-
-    def open_one(berth, *words, env=None, command=None, **options):
-        opened.append(
-            Terminal(
-                command or [str(berth.bin_dir / "berth"), *map(str, words)],
-                berth.environment({"TERM": "xterm", "LANG": "C.UTF-8", **(env or {})}),
-                **options,
-            )
-        )
-        return opened[-1]
-
-    yield open_one
-    for one in opened:
-        one.close()
 
 
 def plain(text):
@@ -203,7 +113,7 @@ def test_commands_mean_the_last_job_when_none_is_named(berth, terminal):
     assert shown.stdout.startswith("job          2 second\n") and shown.stderr == ""
     waited = berth.cli("wait", check=1)
     assert waited.stdout == "job 2 second failed: exited with code 4\n"
-    assert "the last one, job 2 second, is failed" in berth.cli("why", check=0).stdout
+    assert "the last one, job 2 second, has failed" in berth.cli("why", check=0).stdout
     assert "berth: job 2 second, the last one" in plain(terminal(berth, "log").finish())
 
 

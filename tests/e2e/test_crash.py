@@ -81,6 +81,8 @@ class Plan:
             env=[f"RUNS={runs}"],
             grace_ms=200,
             priority=rng.choice([5, 5, 4, 6]),
+            # Then a death of its supervisor is charged to the job as anything else is.
+            rules={"retry_config.not_its_fault": "0", "retry_config.max_retry_before_backoff": "0"},
         )
 
     def expected_code(self, attempt_number):
@@ -422,10 +424,8 @@ def reboot(berth, boot_id):
 def test_after_a_reboot_verdicts_stand_and_the_rest_is_node_lost(make_instance):
     berth = make_instance()
     berth.start({"BERTH_TEST_BOOT_ID": "boot-one"})
-    running = berth.submit_one("sleep 1000")
-    retried = berth.submit_one(
-        "if [ $BERTH_ATTEMPT_NUMBER = 1 ]; then sleep 1000; fi; exit 0", retries=1
-    )
+    running = berth.submit_one("sleep 1000", rules={"retry_config.node_lost": "0"})
+    retried = berth.submit_one("if [ $BERTH_ATTEMPT_NUMBER = 1 ]; then sleep 1000; fi; exit 0")
     gate = berth.dir / "gate"
     ended = berth.submit_one(f"until [ -e {gate} ]; do sleep 0.01; done; exit 17")
     started = [berth.wait_started(job_id)[0] for job_id in (running, retried, ended)]
@@ -450,7 +450,7 @@ def test_a_reboot_hits_no_process_that_only_looks_like_ours(make_instance):
     """After a reboot the pids in the records belong to strangers."""
     berth = make_instance()
     berth.start({"BERTH_TEST_BOOT_ID": "boot-one"})
-    job_id = berth.submit_one("sleep 1000")
+    job_id = berth.submit_one("sleep 1000", rules={"retry_config.node_lost": "0"})
     _, shim = berth.wait_started(job_id)
     berth.kill9()
     berth.start({"BERTH_TEST_BOOT_ID": "boot-two"})  # the same pid lives on, as a stranger's would

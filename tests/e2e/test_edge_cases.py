@@ -254,6 +254,10 @@ def leftovers(world):
     return seen
 
 
+# Of what berth would try again by itself, the first end is what is told here.
+FINAL = {"retry_config.node_lost": "0"}
+
+
 def without_survivors(seen):
     """Whether the command was still there when it was looked for is a matter of luck."""
     message = re.sub("; 1 process of it was still running and was ended", "", seen.message)
@@ -262,7 +266,7 @@ def without_survivors(seen):
 
 @case("supervisor-killed")
 def supervisor_killed(world):
-    job_id = world.berth.submit_one("sleep 1000")
+    job_id = world.berth.submit_one("sleep 1000", rules=FINAL)
     _, shim = world.berth.wait_started(job_id)
     eventually(lambda: len(world.berth.processes()) > 1, "the command runs")
     assert kill_process(shim)
@@ -275,7 +279,7 @@ def supervisor_killed(world):
 def reboot(world):
     berth = world.make_instance()
     berth.start({"BERTH_TEST_BOOT_ID": "boot-one"})
-    job_id = berth.submit_one("sleep 1000")
+    job_id = berth.submit_one("sleep 1000", rules=FINAL)
     berth.wait_started(job_id)
     berth.kill9()
     for pid in berth.processes():
@@ -290,7 +294,7 @@ def pid_reused(world):
     """The record names a process that lives but is another. While the record's lock is held, as by
     a child that hangs before its command, only the start time tells that it is not the shim."""
     berth = world.berth
-    job_id = berth.submit_one("sleep 1000")
+    job_id = berth.submit_one("sleep 1000", rules=FINAL)
     attempt, shim = berth.wait_started(job_id)
     berth.kill9()
     kill_process(shim)

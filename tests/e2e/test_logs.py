@@ -102,7 +102,7 @@ def test_a_running_log_is_whole_for_those_who_look(berth, tmp_path):
 
 
 def test_a_killed_supervisor_costs_no_kept_output(berth):
-    berth.cli("set", "log_limit=1MiB", check=0)
+    berth.cli("set", "log_limit=1MiB", "retry_config.not_its_fault=0", check=0)
     [lost] = berth.submit([writer(then="exec sleep 1000")])
     _, shim = berth.wait_started(lost)
     all_written(berth, lost)
@@ -115,6 +115,84 @@ def test_a_killed_supervisor_costs_no_kept_output(berth):
     eventually(lambda: not os.path.exists(log), "its log is gone")
     eventually(lambda: not os.path.exists(log + ".tail"), "with its parts")
     assert not os.path.exists(log + ".tail.old")
+
+
+def follow(berth, tmp_path, *words):
+    """`berth log -f` with what it prints and says in files."""
+    out, err = tmp_path / "followed", tmp_path / "said"
+    with open(out, "wb") as to, open(err, "wb") as said:
+        return subprocess.Popen(
+            [str(berth.bin_dir / "berth"), "log", "-f", *map(str, words)],
+            env=berth.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=to,
+            stderr=said,
+        ), out, err
+
+
+def fails_until(go, text):
+    """Writes, then fails at once, or when told to; the third attempt succeeds."""
+    return (f"echo {text} $BERTH_ATTEMPT_NUMBER; "
+            f"while ! test -e {go}.$BERTH_ATTEMPT_NUMBER; do sleep 0.05; done; "
+            "test $BERTH_ATTEMPT_NUMBER = 3")
+
+
+def test_following_goes_on_with_the_next_attempt_and_names_it(berth, tmp_path):
+    go = tmp_path / "go"
+    [one] = berth.submit([job(fails_until(go, "attempt"), retries=5)])
+    berth.wait_started(one)
+    (tmp_path / "go.1").touch()
+    eventually(lambda: len(berth.show(one)["attempts"]) == 2, "the second attempt")
+    process, out, err = follow(berth, tmp_path, one)
+    try:
+        eventually(lambda: out.read_text() == "attempt 2\n", "it shows the second")
+        assert f"attempt 2 of job {one}" in err.read_text()
+        (tmp_path / "go.2").touch()
+        eventually(lambda: out.read_text() == "attempt 2\nattempt 3\n", "it goes on")
+        (tmp_path / "go.3").touch()
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert [w for w in err.read_text().split() if w.isdigit()] == ["2", str(one), "3", str(one)]
+
+
+def test_many_are_followed_at_once_each_line_behind_its_name(berth, tmp_path):
+    go = tmp_path / "go"
+    for number in (1, 2, 3):
+        (tmp_path / f"go.{number}").touch()
+    named = [job(fails_until(go, "again"), retries=5, name="again"), job("echo other", name="other"),
+             job("echo nameless")]
+    first, _, last = berth.submit(named)
+    process, out, _ = follow(berth, tmp_path, f"{first},{first + 1}-{last}")
+    try:
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+    lines = out.read_text().splitlines()
+    assert [line for line in lines if line.startswith("again")][-1] == "again | again 3"
+    assert "other | other" in lines and f"{last}     | nameless" in lines
+
+
+def test_a_named_log_is_written_live_appended_and_never_moved_or_cut(berth, tmp_path):
+    berth.cli("set", "log_limit=64KiB", check=0)
+    go, named = tmp_path / "go", tmp_path / "logs" / "mine.log"
+    named.parent.mkdir()
+    named.write_text("from before\n")
+    inode = named.stat().st_ino
+    script = fails_until(go, "live") + " || { seq -w 100000; exit 1; }"
+    [one] = berth.submit([job(script, retries=5, log=str(named))])
+    eventually(lambda: named.read_text() == "from before\nlive 1\n", "it is written while it runs")
+    for number in (1, 2, 3):
+        (tmp_path / f"go.{number}").touch()
+    assert berth.wait_one(one)["state"] == "succeeded"
+    numbers = "".join(f"{i:06}\n" for i in range(1, 100001))
+    assert named.read_text() == f"from before\nlive 1\n{numbers}live 2\n{numbers}live 3\n"
+    assert named.stat().st_ino == inode
+    assert os.listdir(named.parent) == ["mine.log"]
+    berth.cli("rm", one, check=0)
+    assert named.exists(), "it is the user's"
 
 
 def daemon_logs(instance):

@@ -99,12 +99,14 @@ def test_the_tarball_has_everything_in_its_place(packages):
     names = [m.name for m in members]
     assert names == sorted(names) and len({m.mtime for m in members}) == 1
     # No directories: unpacking over ~/.local leaves the modes of what is there alone.
-    assert all(m.isreg() and m.uid == m.gid == 0 for m in members)
+    assert all((m.isreg() or m.issym()) and m.uid == m.gid == 0 for m in members)
     top = packages[0].name.removesuffix(".tar.gz")
     assert {name.partition("/")[0] for name in names} == {top}
     inside = {m.name.removeprefix(top + "/"): m for m in members}
     for name in package.PROGRAMS:
         assert inside[f"bin/{name}"].mode == 0o755
+    links = {name: m.linkname for name, m in inside.items() if m.issym()}
+    assert links == {f"bin/{name}": "berth" for name in package.NAMES}
     for name in (package.LIBRARY, "share/man/man1/berth.1.gz", "share/man/man1/berth-add.1.gz",
                  "share/man/man1/berthd.1.gz",
                  "share/bash-completion/completions/berth", "share/zsh/site-functions/_berth",
@@ -167,6 +169,8 @@ def test_the_deb_describes_itself_and_has_its_files(packages):
     modes = {row[5]: row[0] for row in rows}
     for name in package.PROGRAMS:
         assert modes[f"./usr/bin/{name}"] == "-rwxr-xr-x"
+    for name in package.NAMES:
+        assert modes[f"./usr/bin/{name} -> berth"] == "lrwxrwxrwx"
     for name in ("lib/systemd/user/berth.service", "share/man/man1/berth.1.gz",
                  "share/bash-completion/completions/berth", "share/zsh/vendor-completions/_berth",
                  "share/doc/berth/copyright", "share/doc/berth/changelog.gz", package.LIBRARY):

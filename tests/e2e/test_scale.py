@@ -1,5 +1,6 @@
 """Submissions of any size, overload, and what the loop is held for."""
 
+import contextlib
 import http.client
 import json
 import socket
@@ -134,15 +135,61 @@ def test_large_requests_never_hold_the_loop(berth):
         assert loop["over_5ms"] == 0, loop
 
 
+def refusal(ask, *words):
+    """The status of a request that is refused; none: it is answered."""
+    try:
+        ask(*words)
+    except ApiError as error:
+        return error.status
+    return None
+
+
+@contextlib.contextmanager
+def a_crowd_of_readers(berth):
+    """More large reads at once than may wait. They are over when they are over."""
+    with contextlib.ExitStack() as crowd:
+        for _ in range(450):
+            connection = crowd.enter_context(socket.socket(socket.AF_UNIX))
+            connection.connect(str(berth.dir / "sock"))
+            connection.sendall(b"GET /api/jobs?limit=10000&fields=id HTTP/1.1\r\nHost: berth\r\n\r\n")
+        yield
+
+
+def test_what_needs_no_read_is_answered_while_too_many_reads_wait(berth):
+    status, _ = stream(berth, [head(MANY)] + [waiting(i) for i in range(MANY)], 1_000_000)
+    assert status == 200
+    small = {"environment": [], "jobs": [job("small", gpus={"min": 1, "max": 1})]}
+
+    def told_apart():
+        with a_crowd_of_readers(berth):
+            before = refusal(berth.api, "GET", "/api/jobs?limit=1")
+            assert refusal(berth.api, "POST", "/api/jobs", small) is None
+            after = refusal(berth.api, "GET", "/api/jobs?limit=1")
+            for path in ("/health", "/api/gpus", "/api/rules", "/api/queues"):
+                assert refusal(berth.api, "GET", path) is None, path
+        # Only if they waited before and after does it show anything.
+        return before == after == 429
+
+    eventually(told_apart, "reads are refused before and after", timeout=120, every=0.5)
+
+
 def test_overload_is_answered_and_waited_for(berth):
     connections = []
+    # Of those that have asked for something; who is silent makes room for others.
     for _ in range(520):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(berth.dir / 'sock'))
+        connection.sendall(b"GET /api/events?after=1000000&wait_ms=60000 HTTP/1.1\r\nHost: b\r\n\r\n")
         connections.append(connection)
-    with pytest.raises(ApiError) as refused:
-        berth.api("GET", "/api/status")
-    assert refused.value.status == 429
+
+    def refused():
+        try:
+            berth.api("GET", "/api/status")
+        except ApiError as error:
+            return error.status == 429
+        return False
+
+    eventually(refused, "there are too many")
     waiter = subprocess.Popen([BIN / "berth", "ls"], env=berth.environment(), text=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert "busy" in waiter.stderr.readline()

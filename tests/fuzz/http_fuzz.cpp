@@ -122,13 +122,13 @@ class Subject {
     }
     BERTH_ASSERT(length <= 2 * kLimits.header_bytes);
     const auto match = match_route(request.method, request.path);
-    BERTH_ASSERT(!match.route || match.path_exists);
+    BERTH_ASSERT(!match.route || match.allowed.empty());
     if (request.stream) {
       ++streams_;
       return read_on(request.stream, 0, std::move(respond));
     }
     HttpResponse response;
-    response.status = match.route ? 200 : match.path_exists ? 405 : 404;
+    response.status = match.route ? 200 : !match.allowed.empty() ? 405 : 404;
     response.body = std::to_string(request.body.size());
     if (request.query.contains("drop")) {
       return;  // answered by the server

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "api/control.hpp"
+#include "api/remote.hpp"
 #include "api/target.hpp"
 #include "api/wire.hpp"
 #include "support.hpp"
@@ -77,7 +78,7 @@ void check_response(std::string_view text) {
 }
 
 using Check = void (*)(std::string_view);
-constexpr std::array<Check, 26> kChecks = {
+constexpr std::array<Check, 30> kChecks = {
     [](std::string_view text) { check(text, decode_submit, encode_submit); },
     [](std::string_view text) { check(text, decode_kill, encode_kill); },
     [](std::string_view text) { check(text, decode_remove, encode_remove); },
@@ -104,7 +105,20 @@ constexpr std::array<Check, 26> kChecks = {
     check_answer<BackupView>,
     check_answer<ControlAnswer>,
     check_answer<RulesView>,
+    // a to d
+    [](std::string_view text) { check_request(text, decode_files_request); },
+    [](std::string_view text) { check_request(text, decode_snapshot_request); },
+    [](std::string_view text) { check_request(text, decode_snapshot_answer); },
+    [](std::string_view text) { check_request(text, decode_runs_request); },
 };
+
+/// Letters, so that a corpus can be written by hand: A is a submission, a follows Z.
+std::size_t choice_of(unsigned char byte) {
+  const std::size_t choice = byte >= 'a' && byte <= 'z' ? byte - 'a' + 26
+                             : byte >= 'A'              ? byte - 'A'
+                                                        : byte;
+  return choice % kChecks.size();
+}
 
 }  // namespace
 
@@ -112,8 +126,6 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (size == 0) {
     return 0;
   }
-  // Letters, so that a corpus can be written by hand: A is a submission.
-  const std::size_t choice = (data[0] >= 'A' ? data[0] - 'A' : data[0]) % kChecks.size();
-  kChecks[choice](fuzz::text_of(data + 1, size - 1));
+  kChecks[choice_of(data[0])](fuzz::text_of(data + 1, size - 1));
   return 0;
 }

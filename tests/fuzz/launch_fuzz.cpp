@@ -1,6 +1,7 @@
 // What a supervisor is told: the launch spec it is born with and the words of its signals. The
 // first byte: "r", the rest is the spec as it is; anything else, it gets the right magic, version
-// and size here. A spec that is accepted is written the same, and reads in place as it does copied.
+// and size here; "c": the version with CPUs. A spec that is accepted is written the same, and reads
+// in place as it does copied.
 
 #include <cstring>
 
@@ -13,10 +14,10 @@ namespace {
 
 using namespace berth;
 
-std::string framed(std::string_view body) {
+std::string framed(std::string_view body, std::uint32_t version) {
   std::string bytes(kLaunchMagic);
   const auto size = static_cast<std::uint32_t>(kLaunchMagic.size() + 8 + body.size());
-  bytes.append(reinterpret_cast<const char*>(&kLaunchVersion), sizeof kLaunchVersion);
+  bytes.append(reinterpret_cast<const char*>(&version), sizeof version);
   bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
   return bytes.append(body);
 }
@@ -31,6 +32,7 @@ void check_spec(std::string_view bytes) {
   }
   BERTH_ASSERT(spec->commands.size() == view.command_count);
   BERTH_ASSERT(spec->environment.size() == view.variable_count);
+  BERTH_ASSERT(spec->cpus.size() == view.cpu_count);
   BERTH_ASSERT(spec->cwd == view.cwd && spec->log == view.log);
   BERTH_ASSERT(view.cwd.data()[view.cwd.size()] == '\0');  // as system calls will read it
   const auto written = encode_launch_spec(*spec);
@@ -60,7 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     return 0;
   }
   const auto rest = fuzz::text_of(data + 1, size - 1);
-  check_spec(data[0] == 'r' ? std::string(rest) : framed(rest));
+  check_spec(data[0] == 'r'
+                 ? std::string(rest)
+                 : framed(rest, data[0] == 'c' ? kLaunchVersionWithCpus : kLaunchVersion));
   check_control(rest);
   return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "core/decide.hpp"
 #include "core/reason.hpp"
+#include "core/standing.hpp"
 #include "property/history.hpp"
 #include "unit/core/builders.hpp"
 #include "unit/core/invariants.hpp"
@@ -19,42 +20,10 @@
 namespace berth::testing {
 namespace {
 
-History any_history() {
-  return *rc::gen::scale(2.0, rc::gen::arbitrary<History>());
-}
-
-Rules any_rules() {
-  Rules rules;
-  rules.max_concurrent = *rc::gen::element(0U, 0U, 1U, 4U);
-  rules.memory_margin = *rc::gen::element(Bytes{0}, kGiB);
-  return rules;
-}
-
-/// Plays a history with a decision after every event. `before` sees each decision before it is
-/// applied, `after` the State afterwards.
-template <class Before, class After>
-void play(Player& player, const History& history, Before before, After after) {
-  for (const Op& op : history) {
-    player.play(op);
-    const Decision decision = decide(player.state, player.now);
-    before(decision);
-    player.apply(decision);
-    after();
-  }
-}
-
-constexpr auto kNothing = [](auto&&...) {};
-
-void expect_none(const std::string& broken) {
-  if (!broken.empty()) {
-    RC_FAIL(broken);
-  }
-}
-
 std::vector<const Job*> ready_jobs_in_order(const State& state) {
   std::vector<const Job*> jobs;
   for (const auto& [id, job] : state.jobs) {
-    if (job.state == JobState::queued && job.waiting_for == 0) {
+    if (job.ready()) {
       jobs.push_back(&job);
     }
   }
@@ -72,23 +41,31 @@ std::vector<Placement> decide_by_walking(const State& state, Now now) {
   std::map<QueueId, std::uint32_t> in_queue;
   std::map<BatchId, std::uint32_t> in_batch;
   std::set<QueueId> visited;
+  std::set<JobId> first_of_queue;
   for (const Job* job : ready_jobs_in_order(state)) {
+    if (job->expedited || visited.insert(job->queue).second) {
+      first_of_queue.insert(job->id);
+    }
+  }
+  std::vector<const Job*> jobs = ready_jobs_in_order(state);
+  std::ranges::sort(jobs, {}, [&](const Job* job) { return standing(state, *job, now); });
+  for (const Job* job : jobs) {
     const Queue& queue = state.queues.at(job->queue);
-    const bool first_of_queue = job->expedited || visited.insert(job->queue).second;
     const auto batch = state.batches.find(job->batch);
     const std::uint32_t batch_limit =
         batch == state.batches.end() ? 0 : batch->second.max_concurrent;
-    if ((state.rules.max_concurrent != 0 &&
-         state.running + start.size() >= state.rules.max_concurrent) ||
-        (!job->expedited &&
-         (queue.paused ||
+    if ((!job->expedited &&
+         ((state.rules.max_concurrent != 0 &&
+           state.running + start.size() >= state.rules.max_concurrent) ||
+          queue.paused ||
           (queue.limit != 0 && queue.running + in_queue[job->queue] >= queue.limit) ||
-          (queue.limit == 1 && !first_of_queue) ||
+          (queue.limit == 1 && !first_of_queue.contains(job->id)) ||
           (batch_limit != 0 && batch->second.running + in_batch[job->batch] >= batch_limit)))) {
       continue;
     }
-    if (const auto gpus = room.place(state.request(*job))) {
-      room.take(state.request(*job), *gpus, job->id);
+    const Wish wish = wish_of(state, *job);
+    if (const auto gpus = room.place(wish)) {
+      room.take(wish, *gpus);
       ++in_queue[job->queue];
       ++in_batch[job->batch];
       start.push_back({job->id, *gpus});
@@ -150,7 +127,7 @@ RC_GTEST_PROP(DecideProps, nothing_held_starts_and_a_paused_queue_starts_only_wh
 }
 
 RC_GTEST_PROP(DecideProps, the_index_finds_what_walking_the_backlog_finds, ()) {
-  Player player(Limits::changing, any_rules());
+  Player player(Limits::changing, plain_rules());
   const auto check = [&player](const Decision& decision) {
     // Looking only at what changed must miss nothing, and order must be the backlog's.
     RC_ASSERT(decision.start == decide_by_walking(player.state, player.now));
@@ -165,12 +142,15 @@ RC_GTEST_PROP(DecideProps, equal_states_give_equal_decisions, ()) {
     const Decision again = decide(copy, player.now);
     RC_ASSERT(again.start == decision.start);
     RC_ASSERT(again.want_sample == decision.want_sample);
+    RC_ASSERT(again.preempt == decision.preempt);
+    RC_ASSERT(again.hold == decision.hold);
   };
   play(player, any_history(), check, kNothing);
 }
 
 RC_GTEST_PROP(DecideProps, deciding_again_right_away_starts_nothing, ()) {
-  Player player(Limits::changing, any_rules());
+  // Where cards are kept, a whole look may keep others for somebody else.
+  Player player(Limits::changing, plain_rules());
   play(player, any_history(), kNothing, [&player] {
     State again = player.state;
     again.recheck_all = true;
@@ -235,7 +215,8 @@ RC_GTEST_PROP(DecideProps, the_only_free_card_goes_to_the_first_job_that_fits_it
   };
   std::optional<OrderKey> expected;
   for (std::size_t i = 0; i < submit.jobs.size(); ++i) {
-    const OrderKey key{true, submit.jobs[i].priority, usual_rank(JobId{i + 1}), JobId{i + 1}};
+    const OrderKey key{true,        true, 0, submit.jobs[i].priority, 0, usual_rank(JobId{i + 1}),
+                       JobId{i + 1}};
     if (fits(submit.jobs[i]) && (!expected || key < *expected)) {
       expected = key;
     }
@@ -247,6 +228,97 @@ RC_GTEST_PROP(DecideProps, the_only_free_card_goes_to_the_first_job_that_fits_it
     RC_ASSERT(decision.start.front().job == expected->job);
     RC_ASSERT(decision.start.front().gpus == std::vector{free_card});
   }
+}
+
+RC_GTEST_PROP(DecideProps, the_last_cards_are_left_to_others, ()) {
+  Rules rules = any_rules();
+  rules.gpu_left = *rc::gen::inRange(1U, 4U);
+  rules.gpu_left_mode = LeftMode::last;
+  Player player(Limits::changing, rules);
+  const auto check = [&](const Decision& decision) {
+    std::vector<std::uint32_t> indices;
+    for (const Gpu& gpu : player.state.gpus) {
+      if (gpu.known) {
+        indices.push_back(gpu.facts.index);
+      }
+    }
+    std::ranges::sort(indices);
+    for (const Placement& placement : decision.start) {
+      for (const std::size_t gpu : placement.gpus) {
+        const auto at = std::ranges::find(indices, player.state.gpus[gpu].facts.index);
+        const bool left = indices.end() - at <= std::ptrdiff_t{rules.gpu_left};
+        RC_ASSERT((player.state.job(placement.job)->expedited || !left));
+      }
+    }
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, no_more_cards_are_in_use_than_the_quota_says, ()) {
+  Rules rules = any_rules();
+  rules.max_gpu = *rc::gen::inRange(1U, 3U);
+  Player player(Limits::changing, rules);
+  const auto check = [&](const Decision& decision) {
+    std::set<std::size_t> used;
+    for (std::size_t i = 0; i < player.state.gpus.size(); ++i) {
+      if (!player.state.gpus[i].claims.empty()) {
+        used.insert(i);
+      }
+    }
+    for (const Placement& placement : decision.start) {
+      const bool forced = player.state.job(placement.job)->expedited;
+      for (const std::size_t gpu : placement.gpus) {
+        RC_ASSERT((forced || used.contains(gpu) || used.size() < rules.max_gpu));
+        used.insert(gpu);
+      }
+    }
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, nobody_overtakes_a_job_of_its_kind_that_has_waited_too_long, ()) {
+  Rules rules = any_rules();
+  rules.aging = *rc::gen::element(Millis{50}, Millis{1'000}, Millis{10'000});
+  Player player(Limits::changing, rules);
+  const auto check = [&player](const Decision& decision) {
+    std::set<ShapeId> waits;
+    for (const auto& [id, job] : player.state.jobs) {
+      const bool starts = std::ranges::any_of(
+          decision.start, [&job](const Placement& p) { return p.job == job.id; });
+      const auto batch = player.state.batches.find(job.batch);
+      // One whose lane is closed is not overtaken: the others are closed out with it.
+      if (job.ready() && job.aged && !starts && !player.state.avoiding.contains(id) &&
+          (batch == player.state.batches.end() || !batch->second.open)) {
+        waits.insert(job.shape);
+      }
+    }
+    for (const Placement& placement : decision.start) {
+      const Job& job = *player.state.job(placement.job);
+      RC_ASSERT((job.aged || job.expedited || !waits.contains(job.shape)));
+    }
+  };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, a_paused_instance_starts_nothing, ()) {
+  Player player(Limits::changing, any_rules());
+  player.state.paused = true;
+  const auto check = [](const Decision& decision) { RC_ASSERT(decision.start.empty()); };
+  play(player, any_history(), check, kNothing);
+}
+
+RC_GTEST_PROP(DecideProps, only_who_agreed_to_it_is_displaced_and_only_by_higher_priority, ()) {
+  Player player(Limits::changing, any_rules());
+  const auto check = [&player](const Decision& decision) {
+    for (const Preemption& preemption : decision.preempt) {
+      const Attempt& attempt = player.state.attempts.at(preemption.attempt);
+      const Job& victim = *player.state.job(attempt.job);
+      RC_ASSERT(player.state.rules_of(victim).preemptible);
+      RC_ASSERT(victim.priority > player.state.job(preemption.by)->priority);
+      RC_ASSERT(!attempt.leaves());
+    }
+  };
+  play(player, any_history(), check, kNothing);
 }
 
 RC_GTEST_PROP(DecideProps, a_job_is_alive_or_has_ended_but_never_lost, ()) {
@@ -262,13 +334,20 @@ RC_GTEST_PROP(DecideProps, a_job_is_alive_or_has_ended_but_never_lost, ()) {
 }
 
 RC_GTEST_PROP(RestoreProps, a_restart_finds_what_was_there, ()) {
-  Player player(Limits::changing, any_rules());
+  Rules rules = any_rules();
+  // Which card was taken last, and who has waited how long in line, are not stored.
+  RC_PRE(rules.strategy != Strategy::round_robin);
+  rules.hold_after = Millis{0};
+  Player player(Limits::changing, rules);
   const auto history = any_history();
   play(player, history, kNothing, kNothing);
   Player again = player;
-  again.state = restore(player.ledger.snapshot(), player.state.rules, player.state.host);
+  again.state =
+      restore(player.ledger.snapshot(), player.state.rules, player.state.host, player.now);
   expect_none(broken_invariant(again.state));
-  // What lives in memory only, the sight of the cards and of the disk, is made equal first.
+  // What lives in memory only, the sight of the cards and of the disk and where jobs have failed,
+  // is made equal first.
+  player.state.avoiding.clear();
   player.settle();
   again.settle();
   RC_ASSERT(fingerprint(again.state) == fingerprint(player.state));

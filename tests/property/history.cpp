@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/state_ops.hpp"
 #include "unit/core/builders.hpp"
 
 namespace berth::testing {
@@ -64,8 +65,9 @@ void showValue(const Op& op, std::ostream& out) {
 }
 
 Player::Player(Limits limits, Rules rules) : limits_(limits) {
-  state.rules = std::move(rules);
-  state.host = {8, 8 * kGiB};
+  state.base_rules = std::move(rules);
+  state_ops::resolve_instance(state);
+  state.host = {8, 8 * kGiB, {}};
 }
 
 void Player::send(Event event) {
@@ -212,6 +214,7 @@ void Player::control(const Op& op) {
 
 void Player::sample(const Op& op) {
   now.mono += Millis{1 + op.a % 50};
+  now.wall += Millis{1 + op.a % 50};
   if (op.b % 3 != 0) {
     leftovers_.clear();
   }
@@ -265,6 +268,7 @@ void Player::settle() {
   send(event::SpaceChanged{false, ""});
   leftovers_.clear();
   now.mono += Millis{10};
+  now.wall += Millis{10};
   GpuSample sample;
   sample.begun_mono = now.mono;
   for (std::uint32_t i = 0; i < kCards; ++i) {
@@ -273,8 +277,27 @@ void Player::settle() {
   send(event::Sampled{std::move(sample)});
 }
 
+void Player::revive(const Op& op) {
+  event::Revive revive;
+  for (const std::uint32_t dice : {op.b, op.c, op.b + op.c}) {
+    const JobId id{1 + dice % (state.last_job.value + 1)};
+    revive.jobs.push_back(id);
+    const auto row = ledger.ended(id);
+    if (!row) {
+      continue;
+    }
+    for (const JobId dependency : row->after) {
+      if (const auto ended = ledger.ended(dependency)) {
+        revive.finished_dependencies.emplace(dependency, ended->state);
+      }
+    }
+    revive.ended.push_back(*row);
+  }
+  send(std::move(revive));
+}
+
 void Player::disturb(const Op& op) {
-  switch (op.a % 4) {
+  switch (op.a % 5) {
     case 0:
       send(event::SpaceChanged{op.b % 3 == 0, "test"});
       break;
@@ -283,11 +306,52 @@ void Player::disturb(const Op& op) {
       break;
     case 2:
       if (limits_ == Limits::changing) {
-        send(event::SetHost{{op.b % 9, (op.c % 9) * kGiB}});
+        send(event::SetHost{{op.b % 9, (op.c % 9) * kGiB, {}}});
       }
+      break;
+    case 3:
+      revive(op);
       break;
     default:
       send(event::Tick{});
+  }
+}
+
+History any_history() {
+  return *rc::gen::scale(2.0, rc::gen::arbitrary<History>());
+}
+
+Rules any_rules() {
+  Rules rules;
+  rules.max_concurrent = *rc::gen::element(0U, 0U, 1U, 4U);
+  rules.memory_margin = *rc::gen::element(Bytes{0}, kGiB);
+  rules.gpu_left = *rc::gen::element(0U, 0U, 1U, 2U);
+  rules.gpu_left_mode = *rc::gen::element(LeftMode::last, LeftMode::any);
+  rules.min_gpu = *rc::gen::element(0U, 0U, 1U);
+  rules.max_gpu = *rc::gen::element(0U, 0U, 1U, 2U);
+  rules.keep_gpu_memory = *rc::gen::element(100U, 100U, 60U);
+  rules.strategy =
+      *rc::gen::element(Strategy::most_free, Strategy::least_utilized, Strategy::round_robin,
+                        Strategy::best_fit, Strategy::pack, Strategy::spread, Strategy::memory_save,
+                        Strategy::fragmentation, Strategy::memory_spend);
+  rules.order = *rc::gen::element(Order::fifo, Order::random, Order::largest_first);
+  rules.backfill = *rc::gen::element(Backfill::easy, Backfill::any);
+  rules.hold_after = *rc::gen::element(Millis{0}, Millis{1'000'000'000});
+  rules.maximize_resource_utilization = *rc::gen::element(true, true, false);
+  rules.preemptible = *rc::gen::element(false, false, true);
+  return rules;
+}
+
+Rules plain_rules() {
+  Rules rules = any_rules();
+  rules.backfill = Backfill::any;
+  rules.preemptible = false;
+  return rules;
+}
+
+void expect_none(const std::string& broken) {
+  if (!broken.empty()) {
+    RC_FAIL(broken);
   }
 }
 

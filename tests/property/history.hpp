@@ -11,6 +11,7 @@
 #include <rapidcheck.h>
 
 #include "core/apply.hpp"
+#include "core/decide.hpp"
 #include "unit/core/ledger.hpp"
 
 namespace berth::testing {
@@ -52,10 +53,34 @@ class Player {
   void control(const Op& op);
   void sample(const Op& op);
   void disturb(const Op& op);
+  void revive(const Op& op);
 
   Limits limits_;
   std::map<std::pair<AttemptId, std::string>, Bytes> leftovers_;
 };
+
+/// Of any length, so that it may be played.
+[[nodiscard]] History any_history();
+[[nodiscard]] Rules any_rules();
+/// Of a backlog that nobody stands up for: neither cards are kept nor jobs displaced.
+[[nodiscard]] Rules plain_rules();
+/// Fails the property if there is something to say.
+void expect_none(const std::string& broken);
+
+/// Plays a history with a decision after every event. `before` sees each decision before it is
+/// applied, `after` the State afterwards.
+template <class Before, class After>
+void play(Player& player, const History& history, Before before, After after) {
+  for (const Op& op : history) {
+    player.play(op);
+    const Decision decision = decide(player.state, player.now);
+    before(decision);
+    player.apply(decision);
+    after();
+  }
+}
+
+constexpr auto kNothing = [](auto&&...) {};
 
 }  // namespace berth::testing
 

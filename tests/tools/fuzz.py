@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Runs the fuzz targets of a build.
 
-    fuzz.py BUILD [--seconds N | --runs N] [--jobs N] [--junit FILE] [NAME…]
+    fuzz.py BUILD [--seconds N | --runs N | --same] [--jobs N] [--junit FILE] [NAME…]
 
-Each target runs for 60 s (BERTH_FUZZ_SECONDS, --seconds) or for so many executions (--runs), from
-the seeds in tests/fuzz/corpus/NAME and from what earlier runs found, kept in BUILD/corpus/NAME, with
-the words of tests/fuzz/NAME.dict. An input that breaks something is kept in BUILD/crashes, and how
-to see it again is printed. Ends with 1 if anything broke.
+Each target runs for 30 s (--seconds) or for so many executions (--runs), from the seeds in
+tests/fuzz/corpus/NAME and from what earlier runs found, kept in BUILD/corpus/NAME, with the words of
+tests/fuzz/NAME.dict. With --same it tries the same inputs every time: a number of them that takes
+some twenty seconds, from the seeds alone. An input that breaks something is kept in BUILD/crashes,
+and how to see it again is printed. Ends with 1 if anything broke.
 """
 
 import argparse
@@ -16,13 +17,19 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ET
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 FUZZ = REPO / "tests" / "fuzz"
-LENGTH_MAX = {"units": 64, "job_file": 2048, "launch": 1024, "http": 2048}
+LENGTH_MAX = {"units": 64, "job_file": 2048, "launch": 1024, "http": 2048,
+              "fedwhat": 2048, "gpu_manager": 2048}
 LENGTH_MAX_OTHER = 1024
+# How many inputs --same tries.
+SAME_RUNS = {"script": 15_000, "http": 20_000, "job_file": 30_000, "fedwhat": 40_000, "command_config": 40_000,
+             "commands": 40_000, "gpu_manager": 60_000, "results": 60_000, "launch": 1_000_000, "units": 1_000_000}
+SAME_RUNS_OTHER = 100_000
 INPUT_SECONDS_MAX = 20  # one input that takes longer has found something, too
 
 
@@ -42,9 +49,15 @@ class Outcome:
                 f"{self.coverage:>6} edges {self.seconds:>7.1f} s  {state}")
 
 
-def command_of(build, name, options):
+def how_long(name, options):
+    if options.same:
+        return [f"-runs={SAME_RUNS.get(name, SAME_RUNS_OTHER)}", "-seed=1"]
+    return [f"-runs={options.runs}" if options.runs else f"-max_total_time={options.seconds}"]
+
+
+def command_of(build, name, grown, options):
     """The program and its arguments; the first corpus is the one that grows."""
-    grown, crashes = build / "corpus" / name, build / "crashes"
+    crashes = build / "crashes"
     for folder in (grown, crashes):
         folder.mkdir(parents=True, exist_ok=True)
     words = [
@@ -60,8 +73,7 @@ def command_of(build, name, options):
     ]
     if (FUZZ / f"{name}.dict").exists():
         words.append(f"-dict={FUZZ / name}.dict")
-    words.append(f"-runs={options.runs}" if options.runs else f"-max_total_time={options.seconds}")
-    return words
+    return words + how_long(name, options)
 
 
 def judge(outcome, build, code, log):
@@ -86,10 +98,11 @@ def run(build, name, options):
     outcome = Outcome(name)
     log = build / "logs" / f"{name}.log"
     log.parent.mkdir(exist_ok=True)
-    patience = None if options.runs else options.seconds + 20 * INPUT_SECONDS_MAX
+    patience = None if options.runs or options.same else options.seconds + 20 * INPUT_SECONDS_MAX
     begin = time.monotonic()
-    with open(log, "wb") as out:
-        program = subprocess.Popen(command_of(build, name, options), stdin=subprocess.DEVNULL,
+    with open(log, "wb") as out, tempfile.TemporaryDirectory() as nothing_yet:
+        grown = pathlib.Path(nothing_yet) if options.same else build / "corpus" / name
+        program = subprocess.Popen(command_of(build, name, grown, options), stdin=subprocess.DEVNULL,
                                    stdout=out, stderr=subprocess.STDOUT)
         try:
             code = program.wait(patience)
@@ -122,9 +135,10 @@ def main():
     parser = argparse.ArgumentParser(description="Runs the fuzz targets of a build.")
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--seconds", type=int,
-                        default=int(os.environ.get("BERTH_FUZZ_SECONDS") or 60))
-    parser.add_argument("--runs", type=int, default=0)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--seconds", type=int, default=30)
+    length.add_argument("--runs", type=int, default=0)
+    length.add_argument("--same", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--junit", type=pathlib.Path)
     options = parser.parse_intermixed_args()

@@ -19,6 +19,9 @@ TEST(ControlWireTest, RequestsComeBackAsTheyWere) {
   EXPECT_EQ(*decode_control_request(encode(all)), all);
   const ControlRequest queue{{}, "car"};
   EXPECT_EQ(*decode_control_request(encode(queue)), queue);
+  for (const char* other : {R"({"instance":true})", R"({"gpu":"1","why":"fan"})"}) {
+    EXPECT_EQ(encode(decode_control_request(other).value()), other);
+  }
   using To = event::Move::To;
   for (const MoveRequest& move : {MoveRequest{{false, ids("1")}, To::first, 0, "", 5},
                                   MoveRequest{{false, ids("1-3")}, To::before, 9, "", 5},
@@ -29,18 +32,42 @@ TEST(ControlWireTest, RequestsComeBackAsTheyWere) {
   SetJobsRequest set{{false, ids("1")}, {}};
   EXPECT_EQ(*decode_set_jobs_request(encode(set)), set);
   set.patch = {"name", "queue", 3, GpuCount{1, 2}, std::optional<Bytes>(kGiB),
-               4,      kMiB,    5, Millis(6),      Millis(7)};
+               4,      kMiB,    5, Millis(6),      Millis(7),
+               {},     {}};
   EXPECT_EQ(*decode_set_jobs_request(encode(set)), set);
   set.patch.gpu_memory = std::optional<Bytes>();
   EXPECT_EQ(*decode_set_jobs_request(encode(set)), set) << "whole cards are not the same as unsaid";
+  set.patch.rules = {{"gpu_left", "1"}};
+  set.patch.unset = {"strategy"};
+  EXPECT_EQ(*decode_set_jobs_request(encode(set)), set);
+  for (const SetRulesRequest& other : {SetRulesRequest{{}, true, {"order"}},
+                                       SetRulesRequest{{{"gpu_left", "1"}}, false, {}, "car"},
+                                       SetRulesRequest{{{"order", "random"}}, false, {}, "", 7}}) {
+    EXPECT_EQ(*decode_set_rules_request(encode(other)), other);
+  }
   const SetRulesRequest rules{{{"max_concurrent", "4"}, {"log_limit", "1GiB"}}, true};
   EXPECT_EQ(*decode_set_rules_request(encode(rules)), rules);
+}
+
+TEST(ControlWireTest, RetriesComeBackAsTheyWere) {
+  RetryRequest failed;
+  failed.batch = 3;
+  EXPECT_EQ(encode(failed), R"({"failed":true,"batch":3})");
+  EXPECT_EQ(decode_retry_request(encode(failed)).value(), failed);
+  RetryRequest some;
+  some.ids.add(3, 5);
+  some.succeeded = true;
+  EXPECT_EQ(decode_retry_request(encode(some)).value(), some);
+  for (const char* body : {"{}", R"({"ids":"3","failed":true})", R"({"ids":"x"})"}) {
+    EXPECT_FALSE(decode_retry_request(body)) << body;
+  }
 }
 
 TEST(ControlWireTest, WhatMakesNoSenseIsRefused) {
   for (const auto* bad :
        {"{}", R"({"all":true,"ids":"3"})", R"({"ids":"x"})", R"({"ids":[3]})",
-        R"({"queue":"a","all":true})", R"({"ids":"1","what":2})", R"({"ids":"1-1000001"})"}) {
+        R"({"queue":"a","all":true})", R"({"queue":"a","instance":true})",
+        R"({"gpu":"0","ids":"1"})", R"({"ids":"1","what":2})", R"({"ids":"1-1000001"})"}) {
     EXPECT_FALSE(decode_control_request(bad).has_value()) << bad;
   }
   for (const auto* bad :
@@ -52,7 +79,9 @@ TEST(ControlWireTest, WhatMakesNoSenseIsRefused) {
                           R"({"ids":"1","time_ms":-1})", R"({"name":"x"})"}) {
     EXPECT_FALSE(decode_set_jobs_request(bad).has_value()) << bad;
   }
-  for (const auto* bad : {"{}", R"({"set":[]})", R"({"set":[{"key":"a"}]})"}) {
+  for (const auto* bad :
+       {"{}", R"({"set":[]})", R"({"set":[{"key":"a"}]})",
+        R"({"unset":["a"],"queue":"q","batch":1})", R"({"unset":["a"],"queue":"q","save":true})"}) {
     EXPECT_FALSE(decode_set_rules_request(bad).has_value()) << bad;
   }
 }

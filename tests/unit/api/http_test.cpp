@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -119,7 +121,7 @@ void write_all(int fd, std::string_view data) {
     const ssize_t n = ::send(fd, data.data(), data.size(), MSG_NOSIGNAL);
     if (n > 0) {
       data.remove_prefix(static_cast<std::size_t>(n));
-    } else if (errno == EAGAIN) {
+    } else if (n < 0 && errno == EAGAIN) {
       pollfd wait{fd, POLLOUT, 0};
       ::poll(&wait, 1, 1000);
     } else {
@@ -197,8 +199,8 @@ TEST(HttpTest, AnAnswerMayComeLater) {
     if (request.path == "/later") {
       kept = std::move(respond);
     } else {
-      kept(HttpResponse{201, "late", "text/plain", {{"X-Kind", "late"}}});
-      kept(HttpResponse{202, "twice", "text/plain", {}});
+      kept(HttpResponse{201, "late", "text/plain", {{"X-Kind", "late"}}, {}});
+      kept(HttpResponse{202, "twice", "text/plain", {}, {}});
       respond({});
     }
   });
@@ -238,6 +240,25 @@ TEST(HttpTest, AnAnswerForAClientThatLeftIsHarmless) {
     kept = nullptr;
   });
   EXPECT_TRUE(connect(dir / "sock").request("GET", "/").has_value());
+}
+
+TEST(HttpTest, ARequestUnderWayCanBeAbandoned) {
+  const TempDir dir;
+  Respond kept;
+  RunningServer server(dir / "sock",
+                       [&](const HttpRequest&, Respond respond) { kept = std::move(respond); });
+  HttpClient waiting = connect(dir / "sock");
+  auto answer = std::async(std::launch::async, [&] {
+    return waiting.request("GET", "/later", "", std::chrono::hours(1));
+  });
+  while (!server.on_thread([&] { return static_cast<bool>(kept); })) {
+    std::this_thread::sleep_for(Millis(1));
+  }
+  waiting.abandon();
+  const auto late = answer.get();
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code, ErrorCode::unavailable);
+  server.on_thread([&] { kept = nullptr; });
 }
 
 TEST(HttpTest, AnAnswerThatNobodyGivesIsAnError) {
@@ -302,6 +323,28 @@ TEST(HttpTest, AHeaderOverTheLimitIsRefused) {
   EXPECT_EQ(answer->status, 431);
 }
 
+// The parser is done with a line once it has seen how the next begins, and counts anew from there
+// unless it has seen more of it.
+TEST(HttpTest, AHeaderThatComesLineByLineIsRefusedLikeOneOfALongLine) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  write_all(fd.get(), "GET / HTTP/1.1\r\nX");
+  pollfd answered{fd.get(), POLLIN, 0};
+  int lines = 0;
+  while (lines < 1'000 && ::poll(&answered, 1, 0) == 0) {
+    int unread = 0;
+    if (::ioctl(fd.get(), SIOCOUTQ, &unread) == 0 && unread > 0) {
+      std::this_thread::yield();
+      continue;
+    }
+    ++lines;
+    write_all(fd.get(), ": " + std::string(100, 'x') + "\r\nX");
+  }
+  EXPECT_LT(lines, 1'000);
+  EXPECT_THAT(read_all(fd.get()), StartsWith("HTTP/1.1 431"));
+}
+
 TEST(HttpTest, WhatIsNotHttpIsToldSo) {
   const TempDir dir;
   RunningServer server(dir / "sock", echo());
@@ -309,6 +352,72 @@ TEST(HttpTest, WhatIsNotHttpIsToldSo) {
   write_all(fd.get(), "what is this?\r\n\r\n");
   ::shutdown(fd.get(), SHUT_WR);
   EXPECT_THAT(read_all(fd.get()), StartsWith("HTTP/1.1 400"));
+}
+
+// Taken for one without a body, its body was the next request on the connection.
+TEST(HttpTest, ABodyOfWhichTheEndIsUnclearIsRefusedAndNothingBehindItRead) {
+  const TempDir dir;
+  std::atomic<int> handled = 0;
+  RunningServer server(dir / "sock", [&](HttpRequest, Respond respond) {
+    ++handled;
+    respond({});
+  });
+  const std::string second = "GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  for (const std::string& framing : {
+           std::string("Transfer-Encoding: xchunked"),
+           std::string("Transfer-Encoding: chunked, identity"),
+           std::string("Transfer-Encoding: identity, chunked"),
+           std::string("Transfer-Encoding: identity"),
+           std::string("Transfer-Encoding: gzip, chunked"),
+           std::string("Transfer-Encoding: chunked, chunked"),
+           std::string("Transfer-Encoding: chunked;q=1"),
+           std::string("Transfer-Encoding:"),
+           std::string("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"),
+           std::string("Transfer-Encoding: xchunked\r\nContent-Length: 3"),
+           std::string("Transfer-Encoding: chunked\r\nContent-Length: 3"),
+           std::string("Content-Length: 3\r\nTransfer-Encoding: chunked"),
+           std::string("Transfer-Encoding:\r\n chunked"),
+           std::string("X-Note: a\r\n\tb"),
+           std::string("X-Note: a\r\n \r\nContent-Length: 0"),
+       }) {
+    const Fd fd = std::move(*connect_unix(dir / "sock"));
+    write_all(fd.get(), "GET /first HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n\r\n" + second);
+    ::shutdown(fd.get(), SHUT_WR);
+    const std::string all = read_all(fd.get());
+    EXPECT_THAT(all, StartsWith("HTTP/1.1 400")) << framing;
+    EXPECT_EQ(all.find("HTTP/1.1", 1), std::string::npos) << framing << "\n" << all;
+  }
+  const Fd old = std::move(*connect_unix(dir / "sock"));
+  write_all(old.get(), "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  EXPECT_THAT(read_all(old.get()), StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(handled, 0);
+}
+
+TEST(HttpTest, AChunkedBodyIsReadHoweverItsCodingIsSpelt) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  for (const std::string coding : {"chunked", "Chunked", " CHUNKED "}) {
+    const Fd fd = std::move(*connect_unix(dir / "sock"));
+    write_all(fd.get(), "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding:" +
+                            coding + "\r\n\r\n2\r\nok\r\n0\r\n\r\n");
+    EXPECT_THAT(read_all(fd.get()), ::testing::EndsWith("POST /\nok")) << coding;
+  }
+}
+
+TEST(HttpTest, AHeaderMayComeByteByByteAndManyAtOnce) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  for (const char byte :
+       std::string("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok")) {
+    write_all(fd.get(), std::string(1, byte));
+  }
+  write_all(fd.get(),
+            "GET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string all = read_all(fd.get());
+  EXPECT_THAT(all, HasSubstr("POST /a\nok"));
+  EXPECT_THAT(all, HasSubstr("GET /b\n"));
+  EXPECT_THAT(all, ::testing::EndsWith("GET /c\n"));
 }
 
 TEST(HttpTest, ABrokenTargetIsRefused) {
@@ -346,7 +455,7 @@ TEST(HttpTest, AHalfClosedClientStillGetsItsAnswer) {
     std::this_thread::sleep_for(Millis(1));
   }
   server.on_thread([&] {
-    kept(HttpResponse{200, "still here", "text/plain", {}});
+    kept(HttpResponse{200, "still here", "text/plain", {}, {}});
     kept = nullptr;
   });
   EXPECT_THAT(read_all(fd.get()), HasSubstr("still here"));
@@ -365,6 +474,43 @@ TEST(HttpTest, ContinueIsSentToThoseWhoWaitForIt) {
   const std::string all = read_all(fd.get());
   EXPECT_THAT(all, StartsWith("HTTP/1.1 100"));
   EXPECT_THAT(all, ::testing::EndsWith("POST /\nok"));
+}
+
+TEST(HttpTest, HeadGetsTheHeaderOfAGetAlone) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", [](const HttpRequest& request, const Respond& respond) {
+    HttpResponse response;
+    response.body = "twelve bytes";
+    if (request.path == "/stream") {
+      response.stream = [](const std::shared_ptr<ResponseSink>&) { FAIL() << "nobody reads it"; };
+    }
+    respond(std::move(response));
+  });
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  write_all(fd.get(),
+            "HEAD / HTTP/1.1\r\nHost: x\r\n\r\nHEAD /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+            "HEAD /%zz HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string all = read_all(fd.get());
+  EXPECT_THAT(all, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(all, HasSubstr("Content-Length: 12\r\n"));
+  EXPECT_THAT(all, HasSubstr("ETag: W/"));
+  EXPECT_THAT(all, HasSubstr("Transfer-Encoding: chunked\r\n"));
+  EXPECT_THAT(all, HasSubstr("HTTP/1.1 400"));
+  EXPECT_THAT(all, ::testing::EndsWith("\r\n\r\n"));
+  EXPECT_THAT(all, ::testing::Not(HasSubstr("twelve")));
+}
+
+TEST(HttpTest, WhoHasAnAnswerIsToldOfNoLength) {
+  const TempDir dir;
+  RunningServer server(dir / "sock", echo());
+  const Fd fd = std::move(*connect_unix(dir / "sock"));
+  write_all(fd.get(),
+            "GET / HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\n\r\n"
+            "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string all = read_all(fd.get());
+  EXPECT_THAT(all, StartsWith("HTTP/1.1 304"));
+  EXPECT_THAT(all.substr(0, all.find("\r\n\r\n")), ::testing::Not(HasSubstr("Content-Length")));
+  EXPECT_THAT(all, ::testing::EndsWith("GET /next\n"));
 }
 
 TEST(HttpTest, ConnectionsBeyondTheLimitAreTurnedAway) {
@@ -397,7 +543,7 @@ TEST(HttpTest, StopLetsAPendingAnswerOut) {
   }
   server.stop();
   server.on_thread([&] {
-    kept(HttpResponse{200, "bye", "text/plain", {}});
+    kept(HttpResponse{200, "bye", "text/plain", {}, {}});
     kept = nullptr;
   });
   const auto got = answer.get();

@@ -53,7 +53,7 @@ RC_GTEST_PROP(IdSetProps, behaves_as_a_set_of_numbers, ()) {
   std::set<std::uint64_t> model;
   for (const auto& [first, length] : ranges) {
     const auto begin = static_cast<std::uint64_t>(first);
-    const auto end = static_cast<std::uint64_t>(first + length);
+    const auto end = begin + static_cast<std::uint64_t>(length);
     set.add(begin, end);
     for (auto id = begin; id <= end; ++id) {
       model.insert(id);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <boost/json.hpp>
+
 #include "api/target.hpp"
 #include "api/views.hpp"
 
@@ -43,6 +45,19 @@ RC_GTEST_PROP(TextProps, targets_keep_all_bytes,
   RC_ASSERT(target.has_value());
   RC_ASSERT(target->path == "/p");
   RC_ASSERT(target->query.at(name) == value);
+}
+
+TEST(TextTest, StringsOfJsonEscapeWhatCannotStandInThem) {
+  std::string all;
+  for (char c = 0; c < 0x7F; ++c) {
+    all += c;
+  }
+  all += "\x7F\u00e9\U0001F600";
+  for (const std::string& text : {std::string(), std::string("plain"), all, all + all}) {
+    std::string out = "before ";
+    append_json_string(out, text);
+    EXPECT_EQ(out, "before " + boost::json::serialize(boost::json::value(text)));
+  }
 }
 
 TEST(TextTest, RefusesBrokenTargets) {

@@ -46,12 +46,15 @@ JobSpec any_job(std::shared_ptr<const Environment> environment) {
   job.request.gpus.max = job.request.gpus.min + *rc::gen::inRange(0U, 4U);
   job.request.gpu_memory = *maybe<Bytes>(1ULL << 45);
   job.request.cpus = *rc::gen::arbitrary<std::uint32_t>();
-  job.request.memory = *rc::gen::arbitrary<std::uint64_t>();
+  job.request.memory = *rc::gen::inRange<std::uint64_t>(0, kNumberMax + 1);
   if (*rc::gen::arbitrary<bool>()) {
-    job.request.resources = {{"licence", *rc::gen::arbitrary<std::uint64_t>()}};
+    job.request.resources = {{"licence", *rc::gen::inRange<std::uint64_t>(0, kNumberMax + 1)}};
   }
-  job.request.min_free_memory = *maybe<Bytes>(1ULL << 45);
-  job.request.max_utilization = *maybe<std::uint32_t>(101);
+  if (*rc::gen::arbitrary<bool>()) {
+    job.request.rules = {{"max_utilization", "30"}, {"foreign.policy", *any_text()}};
+  }
+  job.after_kind = *rc::gen::element(After::ok, After::any, After::failed);
+  job.start_at = Millis(*rc::gen::inRange(0, 1'000'000));
   job.after = {JobId{*rc::gen::inRange<std::uint64_t>(1, 99)}};
   job.retries = *rc::gen::arbitrary<std::uint32_t>();
   const int commands = *rc::gen::inRange(1, 3);
@@ -73,6 +76,15 @@ JobSpec any_job(std::shared_ptr<const Environment> environment) {
   job.payload.time_limit = Millis(*rc::gen::inRange(0, 1'000'000));
   job.payload.grace = Millis(*rc::gen::inRange(0, 1'000'000));
   job.payload.linger = *rc::gen::arbitrary<bool>();
+  if (*rc::gen::arbitrary<bool>()) {
+    job.payload.warning = {10, Millis(*rc::gen::inRange(1, 100'000))};
+    if (job.payload.time_limit > Millis(0)) {  // longer than the warning
+      job.payload.time_limit += job.payload.warning.before;
+    }
+    job.payload.params = {{"lr", *any_text()}, {"seed", "3"}};
+    job.payload.fingerprint = *rc::gen::arbitrary<std::uint64_t>();
+    job.payload.work_dir = "/" + *any_bytes();
+  }
   return job;
 }
 
@@ -81,7 +93,18 @@ RC_GTEST_PROP(WireProps, a_submission_arrives_as_it_was_sent, ()) {
   sent.client_key = *any_text();
   sent.batch_name = *any_text();
   sent.batch_max_concurrent = *rc::gen::arbitrary<std::uint32_t>();
-  sent.queues = {{"serial", 1}, {"wide", *rc::gen::arbitrary<std::uint32_t>()}};
+  sent.batch_rules = {{"order", "random"}};
+  if (*rc::gen::arbitrary<bool>()) {
+    sent.traits = {"compete",
+                   "/state" + *any_bytes(),
+                   "a.log",
+                   "multi",
+                   *any_bytes(),
+                   *rc::gen::arbitrary<std::uint32_t>(),
+                   *rc::gen::inRange<std::uint64_t>(0, kNumberMax + 1)};
+  }
+  sent.queues = {{"serial", 1, {{"gpu_left", "1"}}},
+                 {"wide", *rc::gen::arbitrary<std::uint32_t>()}};
   sent.resources = {{"licence", 3}};
   const auto environment = std::make_shared<const Environment>(any_environment());
   const int count = *rc::gen::inRange(1, 4);
@@ -98,6 +121,8 @@ RC_GTEST_PROP(WireProps, a_submission_arrives_as_it_was_sent, ()) {
   RC_ASSERT(got->client_key == sent.client_key);
   RC_ASSERT(got->batch_name == sent.batch_name);
   RC_ASSERT(got->batch_max_concurrent == sent.batch_max_concurrent);
+  RC_ASSERT(got->batch_rules == sent.batch_rules);
+  RC_ASSERT(got->traits == sent.traits);
   RC_ASSERT(got->queues == sent.queues);
   RC_ASSERT(got->resources == sent.resources);
   RC_ASSERT(got->jobs.size() == sent.jobs.size());
@@ -110,6 +135,8 @@ RC_GTEST_PROP(WireProps, a_submission_arrives_as_it_was_sent, ()) {
     RC_ASSERT(a.request == b.request);
     RC_ASSERT(a.after == b.after);
     RC_ASSERT(a.after_index == b.after_index);
+    RC_ASSERT(a.after_kind == b.after_kind);
+    RC_ASSERT(a.start_at == b.start_at);
     RC_ASSERT(a.retries == b.retries);
     RC_ASSERT(a.payload.commands == b.payload.commands);
     RC_ASSERT(*a.payload.environment == *b.payload.environment);
@@ -122,7 +149,42 @@ RC_GTEST_PROP(WireProps, a_submission_arrives_as_it_was_sent, ()) {
     RC_ASSERT(a.payload.time_limit == b.payload.time_limit);
     RC_ASSERT(a.payload.grace == b.payload.grace);
     RC_ASSERT(a.payload.linger == b.payload.linger);
+    RC_ASSERT(a.payload.warning == b.payload.warning);
+    RC_ASSERT(a.payload == b.payload);
   }
+  const auto head = decode_stream_head(encode_stream_head(sent));
+  RC_ASSERT(head.has_value());
+  RC_ASSERT(head->begin.traits == sent.traits);
+  const auto line = decode_stream_job(encode_stream_job(sent.jobs[0]), *head, 0);
+  RC_ASSERT(line.has_value());
+  RC_ASSERT(line->payload == sent.jobs[0].payload);
+}
+
+TEST(WireTest, FingerprintsLoseNoBit) {
+  EXPECT_EQ(format_fingerprint(~0ULL), "ffffffffffffffff");
+  EXPECT_EQ(format_fingerprint(1), "0000000000000001");
+  EXPECT_EQ(format_fingerprint(0), "");
+  for (const std::uint64_t value : {0ULL, 1ULL, ~0ULL, 0x0123456789abcdefULL}) {
+    EXPECT_EQ(parse_fingerprint(format_fingerprint(value)), value);
+  }
+  for (const char* bad : {"1", "00000000000000001", "000000000000000g", "-000000000000001"}) {
+    EXPECT_FALSE(parse_fingerprint(bad)) << bad;
+  }
+}
+
+TEST(WireTest, WhatIsDoneIsAskedAndAnswered) {
+  const DoneRequest asked{{{~0ULL, "lr-0.1"}, {7, ""}}};
+  EXPECT_EQ(decode_done(encode_done(asked)).value(), asked);
+  const auto none = decode_done(R"({"jobs":[{"fingerprint":"","name":"a"}]})");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message,
+            "jobs[0].fingerprint: must have 16 hexadecimal digits, not all 0");
+  DoneRequest many;
+  many.jobs.resize(kDoneMax + 1, {1, "x"});
+  EXPECT_FALSE(decode_done(encode_done(many)));
+  const DoneAnswer answer{{{3, "/data/out.log", 0}, {0, "", 9}, {}}};
+  EXPECT_EQ(decode<DoneAnswer>(encode(answer)).value(), answer);
+  EXPECT_EQ(encode(DoneAnswer{{{}}}), R"({"jobs":[{"succeeded":null,"log":null,"alive":null}]})");
 }
 
 /// A job with every field set to something unusual.
@@ -153,6 +215,7 @@ JobView full_job() {
   job.log = "/log\xFF";
   job.gpu_indices = {0, 3};
   job.gpu_uuids = {"GPU-1", "GPU-2"};
+  job.params = {{"lr", "0.1"}};
   return job;
 }
 
@@ -166,9 +229,13 @@ GpuView full_gpu() {
   gpu.memory_used = 0;
   gpu.utilization = 0;
   gpu.temperature = 30;
-  gpu.processes = std::vector<GpuProcessView>{{5, 0, "python", kGiB, 7, 8}, {6, {}, "", {}, 0, 0}};
+  gpu.processes = std::vector<GpuProcessView>{
+      {5, 0, "root", "python", "python train.py", Millis(9000), kGiB, 7, 8},
+      {6, {}, "", "", "", {}, {}, 0, 0}};
   gpu.state = "claimed";
   gpu.trouble = "hot";
+  gpu.reserved = "left to others";
+  gpu.lost = true;
   gpu.claims = {{7, 8, kGiB}, {9, 10, {}}};
   return gpu;
 }
@@ -181,7 +248,8 @@ void expect_round_trip(const T& value) {
 }
 
 TEST(WireTest, AnswersArriveAsTheyWereSent) {
-  expect_round_trip(JobPage{{full_job(), JobView{}}, 12});
+  expect_round_trip(JobPage{{full_job(), JobView{}}, ListPlace{{12}}});
+  expect_round_trip(JobPage{{}, ListPlace{{12}, -3}});
   expect_round_trip(JobPage{});
   JobDetail detail;
   detail.job = full_job();
@@ -209,8 +277,21 @@ TEST(WireTest, AnswersArriveAsTheyWereSent) {
   detail.time_limit = Millis(5);
   detail.grace = Millis(6);
   detail.linger = true;
+  detail.work_dir = "/runs/\xff";
+  detail.fingerprint = ~0ULL;
+  detail.batch_traits.dialect = "fedwhat";
+  detail.batch_traits.state_dir = "/state";
+  detail.signal = "USR1@2m";
   expect_round_trip(detail);
   expect_round_trip(WhyView{full_job(), {{"gpu", "all are busy"}}});
+  WhyView why{full_job(),
+              {{"gpu", "all are busy", {{"asked", 2}}, {{"queue", "night"}}, {3, 4}, {}}}};
+  why.reasons[0].gpus = {{1, "memory", "1 GiB free", 1, 2, 3, true, 4, 5, {3}, "x"},
+                         ObstacleView{}};
+  why.job.why = CauseView{"queue_limit", {{"limit", 1}}, {{"queue", "night"}}, {7}};
+  why.job.attempt = 12;
+  why.foreseen = OutlookView{{0, 3}, {11, 12}, Millis(5)};
+  expect_round_trip(why);
   expect_round_trip(KillAnswer{{1}, {2, 3}, {}, {4}});
   expect_round_trip(WaitAnswer{true, {full_job()}});
   expect_round_trip(SubmitAnswer{0, 5, 9});
@@ -252,6 +333,20 @@ TEST(WireTest, TextThatIsNotUtf8IsShownAndBytesAreKept) {
   EXPECT_EQ(decode<JobPage>(json)->jobs[0].message, "cannot open 'a\uFFFD'");
 }
 
+TEST(WireTest, APageHasTheFieldsThatWereAskedFor) {
+  JobView job;
+  job.id = 7;
+  job.name = "a \"b\"";
+  job.gpu_indices = {0, 3};
+  const JobPage page{{job, JobView{}}, ListPlace{JobId{12}}};
+  EXPECT_EQ(encode(page, {"id", "name", "reason", "gpu_indices"}),
+            R"({"jobs":[{"id":7,"name":"a \"b\"","reason":null,"gpu_indices":[0,3]},)"
+            R"({"id":0,"name":"","reason":null,"gpu_indices":[]}],"next":12})");
+  // Left out when there are none.
+  EXPECT_EQ(encode(JobPage{{job}, {}}, {"params"}), R"({"jobs":[{}],"next":null})");
+  EXPECT_EQ(encode(page, {}), encode(page));
+}
+
 TEST(WireTest, AnOlderClientUnderstandsANewerAnswer) {
   const auto page = decode<JobPage>(
       R"({"jobs":[{"id":3,"state":"running","mood":"good"}],"next":null,"total":1})");
@@ -281,18 +376,30 @@ TEST(WireTest, ABadRequestNamesTheField) {
       {submit_with("{" + good + R"(,"cpus":-1})"), "jobs[1].cpus: expected a number from 0 to"},
       {submit_with("{" + good + R"(,"cpus":1.5})"),
        "jobs[1].cpus: expected a whole number, got 1.5E0"},
+      {submit_with("{" + good + R"(,"cpus":null})"), "jobs[1].cpus: expected a number, got null"},
+      {submit_with("{" + good + R"(,"memory":9007199254740992})"),
+       "jobs[1].memory: expected a number from 0 to 9007199254740991"},
       {submit_with("{" + good + R"(,"priority":3000000000})"),
        "jobs[1].priority: expected a number from -2147483648"},
       {submit_with("{" + good + R"(,"colour":"red"})"),
        "jobs[1].colour: unknown field; known are: name"},
+      {submit_with("{" + good + R"(,"signal":"KILL@9"})"),
+       "jobs[1].signal: must be a signal and a time, as in USR1@120"},
+      {submit_with("{" + good + R"(,"signal":"USR1@4","time_ms":4000})"),
+       "jobs[1].signal: must come less than the time limit before the end"},
       {submit_with("{" + good + R"(,"linger":1})"),
        "jobs[1].linger: expected true or false, got 1"},
       {submit_with("{" + good + R"(,"env":["novalue"]})"),
        "jobs[1].env[0]: is not of the form NAME=value"},
       {submit_with("{" + good + R"(,"env":["=x"]})"), "jobs[1].env[0]: is not"},
       {submit_with("{" + good + R"(,"time_ms":-5})"), "jobs[1].time_ms: must be"},
-      {submit_with("{" + good + R"(,"max_utilization":101})"),
-       "jobs[1].max_utilization: is a percentage"},
+      {submit_with("{" + good + R"(,"rules":{"gpu_left":1}})"),
+       "jobs[1].rules.gpu_left: expected a string, got 1"},
+      {submit_with("{" + good + R"(,"rules":["gpu_left"]})"),
+       "jobs[1].rules: expected an object, got a list"},
+      {submit_with("{" + good + R"(,"after_kind":"never"})"),
+       R"(jobs[1].after_kind: expected ok, any or failed, got "never")"},
+      {submit_with("{" + good + R"(,"start_at":-1})"), "jobs[1].start_at: must not be before 1970"},
       {submit_with("{" + good + R"(,"after_index":[1]})"),
        "jobs[1].after_index: there is no other job 1"},
       {submit_with("{" + good + R"(,"resources":{"gold":"much"}})"),
@@ -368,12 +475,17 @@ TEST(WireTest, QueriesArriveAsTheyWereSent) {
                 "a&b=c",
                 3,
                 *IdSet::parse("3,5-9"),
-                12,
+                ListPlace{{12}},
                 50,
                 true,
                 Millis(1'700'000'000'123)};
   expect_query(jobs, job_query_target(jobs), parse_job_query);
   expect_query(JobQuery{}, job_query_target(JobQuery{}), parse_job_query);
+  jobs.sort = JobSort::ended;
+  jobs.after.key = -7;
+  expect_query(jobs, job_query_target(jobs), parse_job_query);
+  EXPECT_EQ(parse_job_query({{"sort", "-submitted"}, {"after", "12"}})->sort, JobSort::id);
+  EXPECT_EQ(parse_job_query({{"after", "5.12"}})->after, (ListPlace{{12}, 5}));
   EXPECT_FALSE(parse_job_query({{"since", "-5"}}).has_value());
   EXPECT_FALSE(parse_job_query({{"since", "-1"}}).has_value());
   EXPECT_FALSE(parse_job_query({{"since", "yesterday"}}).has_value());
@@ -386,14 +498,19 @@ TEST(WireTest, QueriesArriveAsTheyWereSent) {
 TEST(WireTest, QueriesAreStrict) {
   const Query bad[] = {{{"state", "happy"}}, {{"state", "queued,"}}, {{"limit", "0"}},
                        {{"limit", "10001"}}, {{"limit", "5x"}},      {{"batch", "-1"}},
-                       {{"ids", "x"}},       {{"order", "up"}},      {{"sort", "id"}},
-                       {{"after", ""}}};
+                       {{"ids", "x"}},       {{"order", "up"}},      {{"sort", "up"}},
+                       {{"after", ""}},      {{"after", "5."}},      {{"after", ".5"}},
+                       {{"after", "1.2.3"}}, {{"sort", "--id"}},     {{"sort", "name"}}};
   for (const Query& query : bad) {
     const auto result = parse_job_query(query);
     ASSERT_FALSE(result.has_value()) << query.begin()->first << query.begin()->second;
     EXPECT_THAT(result.error().message, StartsWith(query.begin()->first + ": "));
   }
   EXPECT_FALSE(parse_wait_query({}).has_value());
+  EXPECT_FALSE(parse_event_query({{"limit", "0"}}).has_value())
+      << "it would be waited for for ever";
+  EXPECT_FALSE(parse_job_query({{"batch", "9007199254740992"}}).has_value());
+  EXPECT_TRUE(parse_job_query({{"batch", "9007199254740991"}}).has_value());
   EXPECT_EQ(parse_wait_query({{"ids", "1"}, {"timeout_ms", "99999999"}})->timeout, kLongPollMax);
 }
 
@@ -408,10 +525,12 @@ TEST(WireTest, ErrorsKeepTheirCodeOverTheWire) {
     EXPECT_EQ(back.error().code, code);
     EXPECT_EQ(back.error().message, "the \"thing\" is \uFFFD");
   }
-  EXPECT_EQ(*body_or_error(HttpResponse{200, "{}", "", {}}), "{}");
-  EXPECT_THAT(body_or_error(HttpResponse{502, "<html>", "", {}}).error().message, HasSubstr("502"));
+  EXPECT_EQ(*body_or_error(HttpResponse{200, "{}", "", {}, {}}), "{}");
+  EXPECT_THAT(body_or_error(HttpResponse{502, "<html>", "", {}, {}}).error().message,
+              HasSubstr("502"));
   // The code alone is something, but not for people.
-  const auto silent = body_or_error(HttpResponse{404, R"({"error":{"code":"not_found"}})", "", {}});
+  const auto silent =
+      body_or_error(HttpResponse{404, R"({"error":{"code":"not_found"}})", "", {}, {}});
   EXPECT_EQ(silent.error().code, ErrorCode::not_found);
   EXPECT_THAT(silent.error().message, HasSubstr("404"));
 }

@@ -39,8 +39,8 @@ class FakeDaemon {
     dir_ = ::mkdtemp(name.data());
     ::setenv("BERTH_DIR", dir_.c_str(), 1);
     auto server =
-        HttpServer::listen(io_, dir_ / "sock", [this](HttpRequest request, Respond respond) {
-          handle(std::move(request), std::move(respond));
+        HttpServer::listen(io_, dir_ / "sock", [this](HttpRequest request, const Respond& respond) {
+          handle(std::move(request), respond);
         });
     EXPECT_TRUE(server.has_value());
     server_ = std::move(*server);
@@ -89,7 +89,7 @@ class FakeDaemon {
         break;
       case RouteId::show_job:
         for (const JobView& job : jobs) {
-          if (job.id == match.job_id) {
+          if (job.id == match.id) {
             JobDetail detail;
             detail.job = job;
             detail.commands = {{false, {"python", "x.py"}}};
@@ -107,7 +107,10 @@ class FakeDaemon {
         }
         break;
       case RouteId::why:
-        response.body = encode(WhyView{jobs.at(0), {{"gpu", "GPU 0 is claimed by job 1"}}});
+        response.body = encode(WhyView{jobs.at(0), {{"gpu", "GPU 0 is claimed by job 1"}}, 0, {}});
+        break;
+      case RouteId::backlog:
+        response.body = encode(BacklogView{1, {{"gpu", "GPU 0 is claimed by job 1", 1, 1}}});
         break;
       case RouteId::kill:
         response.body = encode(KillAnswer{{1}, {2}, {}, {77}});
@@ -116,7 +119,8 @@ class FakeDaemon {
       case RouteId::resume:
       case RouteId::start:
       case RouteId::move:
-      case RouteId::set_jobs: {
+      case RouteId::set_jobs:
+      case RouteId::retry: {
         ControlAnswer answer;
         answer.moved = {1, 2};
         answer.unchanged = {3};
@@ -124,10 +128,6 @@ class FakeDaemon {
         response.body = encode(answer);
         break;
       }
-      case RouteId::remove:
-      case RouteId::backup:
-      case RouteId::backup_progress:
-        return respond(error_response({ErrorCode::not_found, "not here"}));
       case RouteId::rules:
       case RouteId::set_rules:
         response.body = encode(RulesView{
@@ -157,6 +157,8 @@ class FakeDaemon {
       case RouteId::stop:
         response.body = "{}";
         break;
+      default:  // what no test here asks for
+        return respond(error_response({ErrorCode::not_found, "not here"}));
     }
     respond(std::move(response));
   }
@@ -166,13 +168,13 @@ class FakeDaemon {
     std::vector<JobView> all = jobs;
     if (query.descending) std::ranges::reverse(all);
     for (const JobView& job : all) {
-      const bool past =
-          query.after == 0 || (query.descending ? job.id < query.after : job.id > query.after);
+      const bool past = !query.after.id || (query.descending ? job.id < query.after.id.value
+                                                             : job.id > query.after.id.value);
       const bool state =
           query.states.empty() || std::ranges::find(query.states, job.state) != query.states.end();
       if (!past || !state || (query.ids && !query.ids->contains(job.id))) continue;
       if (page.jobs.size() == std::min(query.limit, 3U)) {  // small pages, so that cursors matter
-        page.next = page.jobs.back().id;
+        page.next = ListPlace{JobId{page.jobs.back().id}};
         break;
       }
       page.jobs.push_back(job);
@@ -228,6 +230,14 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
       {{"add", "--after", "x", "y"}, "--after: 'x' is not an id"},
       {{"add", "--resource", "gold", "y"}, "--resource: "},
       {{"add", "--priority", "1.5", "y"}, "--priority: '1.5' is not a whole number"},
+      {{"add", "--time", "4", "--signal", "USR1@120", "y"},
+       "--signal: would come 2m before the end, and --time is 4s; it must be less"},
+      {{"sweep", "--grid", "a=1,2", "--signal", "USR1", "--time", "1m", "--", "echo", "{a}"},
+       "--signal: would come 1m before the end"},
+      {{"add", "--priority", "99999999999", "y"},
+       "--priority: '99999999999' is not from -2147483648 to 2147483647"},
+      {{"add", "--gpus", "0", "--gpu-memory", "8GiB", "y"},
+       "--gpu-memory: needs at least one GPU, and --gpus is 0"},
       {{"add", "--colour", "red", "y"}, "--colour"},
       {{"ls", "--state", "happy"}, "--state: 'happy' is not a state"},
       {{"show", "3-5"}, "give one id"},
@@ -242,16 +252,20 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
       {{"--watch", "ls"}, "berth ls --watch"},
       {{"log", "-f", "--json"}, "leave out --follow"},
       {{"completion", "tcsh"}, "'tcsh' is not bash, zsh or fish"},
-      {{"pause"}, "give ids, as 3,5-9, or all, or --queue NAME"},
+      {{"pause"}, "give ids, as 3,5-9, or all, or one of --queue NAME"},
       {{"resume", "3", "--queue", "car"}, "--queue NAME"},
       {{"start"}, "IDS"},
       {{"move", "3"}, "give one of --first, --last, --before ID, --queue NAME, --priority N"},
       {{"move", "3", "--first", "--priority", "2"}, "give one of"},
       {{"move", "3", "--before", "5-9"}, "give one id"},
-      {{"set", "3"}, "give KEY=VALUE after the ids"},
+      {{"set", "3-4"}, "give KEY=VALUE after the ids"},
       {{"set", "3", "colour=red"}, "'colour' of a job cannot be changed; these can: name,"},
       {{"set", "3", "time=soon"}, "time: "},
       {{"set", "a=1", "b"}, "'b' is not of the form KEY=VALUE"},
+      {{"set", "3", "priority=99999999999"}, "'99999999999' is not from -2147483648 to 2147483647"},
+      {{"set", "--queue", "", "gpu_left=1"}, "--queue: a queue needs a name"},
+      {{"set", "--queue", "night", "max_concurrent=2"}, "berth set queue.night.limit=2"},
+      {{"set", "--queue", "night", "limit=2"}, "berth set queue.night.limit=2"},
       {{"set", "max_concurrent", "--save"}, "--save needs KEY=VALUE"},
       {{"set", "3", "name=x", "--save"}, "--save is for rules"},
   };
@@ -270,8 +284,9 @@ TEST(CliTest, WrongUsageIsTwoAndSaysWhereHelpIs) {
 
 TEST(CliTest, EveryCommandHasHelpWithExamples) {
   for (const auto* name :
-       {"add", "run", "ls", "show", "log", "wait", "kill", "gpus", "status", "why", "stop",
-        "doctor", "completion", "pause", "resume", "start", "move", "set"}) {
+       {"add",    "run",   "ls",   "show",   "log",    "wait",       "kill",    "gpus",
+        "status", "why",   "stop", "doctor", "report", "completion", "pause",   "resume",
+        "start",  "retry", "move", "set",    "sweep",  "check",      "convert", "results"}) {
     const Ran ran = berth({name, "--help"});
     EXPECT_EQ(ran.code, 0) << name;
     EXPECT_THAT(ran.out, HasSubstr("Examples:\n  berth " + std::string(name))) << name;
@@ -469,6 +484,12 @@ TEST(CliTest, LogIsReadFromItsFile) {
   EXPECT_EQ(berth({"log", "-f", "2"}).out, "line\n\x1b[1mraw\xFF");
   EXPECT_EQ(berth({"log", "1"}).err, "berth: job 1 has no log: it is queued: GPU 0 is busy\n");
   EXPECT_EQ(berth({"log", "2", "--attempt", "5"}).code, 1);
+  // It has begun, and its log is about to be made.
+  daemon.jobs[1].log = daemon.dir() / "later";
+  const Ran early = berth({"log", "2"});
+  EXPECT_EQ(early.code, 0);
+  EXPECT_EQ(early.out, "");
+  EXPECT_EQ(early.err, "berth: job 2 has written nothing yet\n");
 }
 
 TEST(CliTest, TheOthersPrintTextAndJson) {
@@ -476,7 +497,7 @@ TEST(CliTest, TheOthersPrintTextAndJson) {
   daemon.jobs = {a_job(1, JobState::queued)};
   EXPECT_THAT(berth({"why", "1"}).out, HasSubstr("  - GPU 0 is claimed by job 1\n"));
   EXPECT_TRUE(decode<WhyView>(berth({"why", "1", "--json"}).out).has_value());
-  EXPECT_THAT(berth({"why"}).out, HasSubstr("job 1 job-1 is queued"));
+  EXPECT_THAT(berth({"why"}).out, HasSubstr("1 job waits"));
   EXPECT_THAT(berth({"show", "1"}).out, HasSubstr("python x.py"));
   EXPECT_TRUE(decode<JobDetail>(berth({"show", "1", "--json"}).out).has_value());
   EXPECT_EQ(berth({"show", "99"}).code, 1);

@@ -102,9 +102,9 @@ TEST(DailyTest, FiltersReachTheDaemonAndNamesAreMatchedHere) {
   ScriptedDaemon daemon([](const HttpRequest& request) {
     const JobQuery query = *parse_job_query(request.query);
     JobPage page;
-    if (query.after == 0) {  // two pages
+    if (!query.after.id) {  // two pages
       page.jobs = {a_job(1, "lr-1"), a_job(2, "eval")};
-      page.next = 2;
+      page.next = ListPlace{{2}};
     } else {
       page.jobs = {a_job(3, "lr-3")};
     }
@@ -244,7 +244,8 @@ TEST(PagerTest, TheCommandIsTheUsersChoice) {
   ::setenv("PAGER", "cat", 1);
   EXPECT_EQ(pager_command(), "");
   ::unsetenv("PAGER");
-  const std::string path = std::getenv("PATH");
+  const char* known = std::getenv("PATH");
+  const std::string path = known != nullptr ? known : "";
   ::setenv("PATH", "/nonexistent", 1);
   EXPECT_EQ(pager_command(), "");  // without less, without a pager
   ::setenv("PATH", path.c_str(), 1);

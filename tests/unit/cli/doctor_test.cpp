@@ -123,6 +123,7 @@ const std::vector<Case>& cases() {
        },
        "GPUs", Health::ok, "simulated", ""},
       {"driver works", [](auto&) {}, "GPUs", Health::ok, "version 550.54", ""},
+      {"CUDA", [](auto& f) { f.nvml_cuda = 12040; }, "GPUs", Health::ok, "550.54, CUDA 12.4", ""},
       {"no driver at all",
        [](auto& f) {
          f.nvml = Nvml::missing;
@@ -191,6 +192,20 @@ const std::vector<Case>& cases() {
          f.cgroup2 = false;
        },
        "cgroups", Health::ok, "there is no cgroup v2 here", ""},
+      {"no board", [](auto& f) { f.board_problem = "no directory will do"; }, "claims board",
+       Health::warn, "berths of different users may use the same GPU", "1777"},
+      {"board off", [](auto& f) { f.board_off = true; }, "claims board", Health::ok,
+       "BERTH_BOARD=off", ""},
+      {"others on the board",
+       [](auto& f) {
+         f.board = "/run/lock";
+         f.board_live = {"ann", "bob"};
+         f.board_silent = {"eve"};
+       },
+       "claims board", Health::ok,
+       "in /run/lock: GPUs are claimed by the berths of ann, bob; without a daemon, by those of "
+       "eve",
+       ""},
       {"few files", [](auto& f) { f.open_files = 256; }, "limits", Health::warn,
        "at most 256 open files", "nofile"},
       {"few processes", [](auto& f) { f.processes = 100; }, "limits", Health::warn,
@@ -221,7 +236,8 @@ TEST(DoctorTest, EachAilmentIsFoundExplainedAndNothingElseIs) {
 
 TEST(DoctorTest, LogindIsReadAsSystemdReadsIt) {
   std::string name = (fs::temp_directory_path() / "berth-doctor-XXXXXX").native();
-  const std::string root = ::mkdtemp(name.data());
+  ASSERT_NE(::mkdtemp(name.data()), nullptr);
+  const std::string& root = name;
   const auto write = [&](const std::string& file, const std::string& text) {
     fs::create_directories(fs::path(root + file).parent_path());
     std::ofstream(root + file) << text;

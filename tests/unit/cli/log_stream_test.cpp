@@ -108,6 +108,21 @@ TEST_F(LogStreamTest, NoAttemptIsLeftOutWhileFollowing) {
   EXPECT_TRUE(follower.over());
 }
 
+TEST_F(LogStreamTest, TheLogOfTheNextAttemptMayComeLaterThanTheAttempt) {
+  LogFollower follower({}, {}, sink());
+  const auto next = [](std::uint32_t) {};
+  JobDetail detail;
+  detail.job.state = JobState::running;
+  detail.attempts = {attempt(10, 1, write("1", "first\n"))};
+  ASSERT_TRUE(follower.look(detail, next).has_value());
+  detail.attempts.push_back(attempt(11, 2, (dir_ / "2").string()));
+  ASSERT_TRUE(follower.look(detail, next).has_value());
+  ASSERT_TRUE(follower.drain().has_value());
+  write("2", "second\n");
+  ASSERT_TRUE(follower.drain().has_value());
+  EXPECT_EQ(out_, "first\nsecond\n");
+}
+
 TEST_F(LogStreamTest, ALogTheUserNamedGoesOnWhereItWas) {
   LogFollower follower({}, {}, sink());
   const auto next = [](std::uint32_t) {};

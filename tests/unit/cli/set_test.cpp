@@ -9,7 +9,9 @@ namespace {
 using What = SetPlan::What;
 
 SetPlan plan(std::vector<std::string> words) {
-  return plan_set({std::move(words), false, false}).value();
+  SetOptions options;
+  options.words = std::move(words);
+  return plan_set(options).value();
 }
 
 TEST(SetTest, TellsJobsFromRules) {
@@ -29,11 +31,48 @@ TEST(SetTest, ReadsEveryKeyOfAJob) {
       plan({"3", "name=a b", "queue=car", "priority=-1", "gpus=1..2", "gpu_memory=8GiB", "cpus=4",
             "memory=1GiB", "retries=2", "time=2h", "grace=90"});
   const event::JobPatch expected{"a b", "car", -1, GpuCount{1, 2},       std::optional(8 * kGiB),
-                                 4,     kGiB,  2,  Millis(2 * 3600'000), Millis(90'000)};
+                                 4,     kGiB,  2,  Millis(2 * 3600'000), Millis(90'000),
+                                 {},    {}};
   EXPECT_EQ(full.patch, expected);
   const event::JobPatch whole = plan({"3", "gpu_memory=all"}).patch;
   EXPECT_TRUE(whole.gpu_memory.has_value() && !whole.gpu_memory->has_value());
   EXPECT_EQ(plan({"3", "name="}).patch.name, "");
+}
+
+TEST(SetTest, RulesOfJobsStandBesideTheirKeys) {
+  const SetPlan both = plan({"3", "priority=1", "gpu_left=2", "rules.gpus=0,1", "gpus=2"});
+  EXPECT_EQ(both.what, What::jobs);
+  EXPECT_EQ(both.patch.rules, (Overrides{{"gpu_left", "2"}, {"gpus", "0,1"}}));
+  EXPECT_EQ(both.patch.gpus, (GpuCount{2, 2}));
+  EXPECT_EQ(plan({"7"}).what, What::show);
+  EXPECT_EQ(plan({"7"}).job, 7U);
+  EXPECT_EQ(plan({"7", "gpu_left"}).key, "gpu_left");
+}
+
+TEST(SetTest, WhatMakesNoSenseIsWrongUsage) {
+  const auto refused = [](auto change) {
+    SetOptions options;
+    change(options);
+    return !plan_set(options).has_value();
+  };
+  EXPECT_TRUE(refused([](auto& o) { o.words = {"3-4"}; }));
+  EXPECT_TRUE(refused([](auto& o) { o.words = {"3", "order=random"}; })) << "not for a job";
+  EXPECT_TRUE(refused([](auto& o) { o.words = {"3", "gpu_left=x"}; }));
+  EXPECT_TRUE(refused([](auto& o) {
+    o.words = {"3", "gpu_left=1"};
+    o.queue = "car";
+  }));
+  EXPECT_TRUE(refused([](auto& o) {
+    o.words = {"gpu_left=1"};
+    o.queue = "car";
+    o.save = true;
+  }));
+  EXPECT_TRUE(refused([](auto& o) { o.save = true; }));
+  EXPECT_FALSE(refused([](auto& o) { o.unset = {"gpu_left"}; }));
+  EXPECT_FALSE(refused([](auto& o) {
+    o.words = {"3-4"};
+    o.unset = {"gpu_left"};
+  }));
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ TEST(MakeCommandTest, RefusesWhatCannotRun) {
 
 TEST(MakeCommandTest, NoticesCommandsThatChooseTheirOwnGpus) {
   EXPECT_TRUE(sets_visible_devices({true, {"CUDA_VISIBLE_DEVICES=1 python x"}}));
+  EXPECT_FALSE(sets_visible_devices({true, {"CUDA_VISIBLE_DEVICES={gpu_list} python x"}}));
+  EXPECT_FALSE(sets_visible_devices({true, {"CUDA_VISIBLE_DEVICES=\"{gpu_uuids}\" python x"}}));
   EXPECT_TRUE(sets_visible_devices({true, {"export A=1;CUDA_VISIBLE_DEVICES=1; x"}}));
   EXPECT_TRUE(sets_visible_devices({false, {"env", "CUDA_VISIBLE_DEVICES=", "python"}}));
   EXPECT_FALSE(sets_visible_devices({true, {"echo $CUDA_VISIBLE_DEVICES"}}));
@@ -88,6 +90,15 @@ TEST(EnvironmentTest, LeavesOutWhatBelongsToOneTerminalOrAttempt) {
   EXPECT_THAT(capture_environment(variables, "/abs/rel"),
               ElementsAre("PATH=/bin", "CUDA_VISIBLE_DEVICES=1", "SHLVLX=1",
                           "EMPTY=", "BYTES=\xFF\xFE", "BERTH_DIR=/abs/rel", "A=b=c"));
+}
+
+TEST(EnvironmentTest, InsideAJobWhatBashReadsIsTheUsersAgain) {
+  const char* const with[] = {"BASH_ENV=/state/bash_env", "BERTH_USER_BASH_ENV=/own", nullptr};
+  EXPECT_THAT(capture_environment(with, "/state"), ElementsAre("BASH_ENV=/own"));
+  const char* const without[] = {"BASH_ENV=/state/bash_env", "A=1", nullptr};
+  EXPECT_THAT(capture_environment(without, "/state"), ElementsAre("A=1"));
+  const char* const other[] = {"BASH_ENV=/own", nullptr};
+  EXPECT_THAT(capture_environment(other, "/state"), ElementsAre("BASH_ENV=/own"));
 }
 
 TEST(EnvironmentTest, TheCurrentDirectoryKeepsTheNameTheUserKnows) {

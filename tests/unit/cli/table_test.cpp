@@ -139,5 +139,34 @@ TEST(DescribeTest, UnknownGpuFactsAreShownAsUnknown) {
   EXPECT_EQ(table.find("0 B"), std::string::npos) << table;
 }
 
+TEST(DescribeTest, CardsTellOfJobsThatTheyWereNotGivenTo) {
+  GpuView gpu;
+  gpu.claims = {{3, 5, {}}};
+  gpu.processes.emplace();
+  for (const std::uint64_t job : {3U, 7U, 7U, 0U}) {
+    GpuProcessView& process = gpu.processes->emplace_back();
+    process.pid = 81;
+    process.name = "python";
+    process.job = job;
+  }
+  const std::string table = gpu_table({gpu}, {});
+  EXPECT_NE(table.find("3     job 7 (strays), 81 python\n"), std::string::npos) << table;
+}
+
+TEST(DescribeTest, CardsThatWereNotLookedAtAreNotCalledTaken) {
+  StatusView status;
+  EXPECT_NE(status_text(status, {}).find("GPUs: not looked at yet"), std::string::npos);
+  status.gpus.resize(2);
+  status.gpus[0].state = "free";
+  status.gpus[1].state = "claimed";
+  status.probe.age = Millis(100);
+  EXPECT_NE(status_text(status, {}).find("GPUs: 1 of 2 free\n"), std::string::npos);
+  status.gpus[0].state = status.gpus[1].state = "unknown";
+  status.probe.age = Millis(100'000);
+  const std::string text = status_text(status, {});
+  EXPECT_NE(text.find("GPUs: 2 of 2 cannot be judged, last seen 1m"), std::string::npos) << text;
+  EXPECT_EQ(text.find("free"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace berth::cli

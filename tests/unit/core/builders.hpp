@@ -35,10 +35,16 @@ class JobBuilder {
   JobBuilder& resource(const std::string& name, std::uint64_t count) {
     return set(spec_.request.resources[name], count);
   }
-  JobBuilder& min_free(Bytes bytes) { return set(spec_.request.min_free_memory, bytes); }
-  JobBuilder& max_utilization(std::uint32_t percent) {
-    return set(spec_.request.max_utilization, percent);
+  JobBuilder& rule(const std::string& key, std::string value) {
+    return set(spec_.request.rules[key], std::move(value));
   }
+  JobBuilder& min_free(Bytes bytes) { return rule("min_free_memory", std::to_string(bytes)); }
+  JobBuilder& max_utilization(std::uint32_t percent) {
+    return rule("max_utilization", std::to_string(percent));
+  }
+  JobBuilder& time(Millis limit) { return set(spec_.payload.time_limit, limit); }
+  JobBuilder& start_at(Millis wall) { return set(spec_.start_at, wall); }
+  JobBuilder& after_kind(After kind) { return set(spec_.after_kind, kind); }
   JobBuilder& queue(std::string name) { return set(spec_.queue, std::move(name)); }
   JobBuilder& priority(std::int32_t value) { return set(spec_.priority, value); }
   JobBuilder& retries(std::uint32_t count) { return set(spec_.retries, count); }
@@ -90,6 +96,14 @@ class ProcessBuilder {
     process_.utilization = percent;
     return *this;
   }
+  ProcessBuilder& uid(std::uint32_t owner) {
+    process_.uid = owner;
+    return *this;
+  }
+  ProcessBuilder& age(Millis since_its_start) {
+    process_.age = since_its_start;
+    return *this;
+  }
 
  private:
   GpuProcess process_;
@@ -132,6 +146,24 @@ class GpuBuilder {
   GpuBuilder& with(GpuProcess process) {
     free(*facts_.memory_free - std::min(*facts_.memory_free, process.memory.value_or(0)));
     facts_.processes->push_back(std::move(process));
+    return *this;
+  }
+  /// Over the last seconds.
+  GpuBuilder& busy(std::uint32_t percent) {
+    facts_.busy = percent;
+    return *this;
+  }
+  /// Only in this direction.
+  GpuBuilder& link(std::uint32_t other, GpuLink link) {
+    facts_.links[fmt::format("GPU-{}", other)] = link;
+    return *this;
+  }
+  GpuBuilder& xid(std::uint32_t number) {
+    facts_.xids.push_back(number);
+    return *this;
+  }
+  GpuBuilder& ecc(std::uint64_t errors) {
+    facts_.ecc_uncorrected = errors;
     return *this;
   }
   GpuBuilder& trouble(std::string why) {

@@ -219,6 +219,35 @@ TEST_F(ControlTest, APausedQueueStartsNothingAndGoesOnRunning) {
   EXPECT_EQ(unknown.error().code, ErrorCode::not_found);
 }
 
+TEST_F(ControlTest, TheDefaultQueueCanBePausedBeforeItsFirstJob) {
+  pause_queue("default");
+  w.submit({a_cpu_job()});
+  EXPECT_EQ(w.decide(), "");
+  EXPECT_EQ(w.waits(), "1:queue_paused");
+  pause_queue("default", false);
+  EXPECT_EQ(w.decide(), "1:-");
+}
+
+TEST_F(ControlTest, AHeldJobCanBeRemoved) {
+  w.submit(copies(2, a_cpu_job()));
+  ASSERT_TRUE(w.apply(event::Pause{ids({1})}));
+  w.decide();
+  const auto answer = w.apply(event::Remove{ids({1, 2})});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(std::get<Removed>(*answer).removed, ids({1}));
+  EXPECT_EQ(std::get<Removed>(*answer).running, ids({2}));
+  EXPECT_EQ(broken_invariant(w.state), "");
+}
+
+TEST_F(ControlTest, AChainIsRemovedAtOnceAndToldInOrder) {
+  w.submit({a_cpu_job(), a_cpu_job().after_index(0), a_cpu_job().after_index(1),
+            a_cpu_job().after_index(2)});
+  const auto answer = w.apply(event::Remove{ids({1, 2, 3, 4})});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(std::get<Removed>(*answer).removed, ids({1, 2, 3, 4}));
+  EXPECT_EQ(std::get<Removed>(*answer).cancelled, ids({1, 2, 3, 4}));
+}
+
 TEST_F(ControlTest, ALimitSetByASubmissionDoesNotResumeAQueue) {
   w.submit({a_cpu_job().queue("car")});
   pause_queue("car");
@@ -342,12 +371,12 @@ TEST_F(ControlTest, StartGoesBeforeAllOthersAndReleasesAHeldJob) {
   w.see_again();
 }
 
-TEST_F(ControlTest, StartWaitsForDependenciesAndTheInstancesLimits) {
+TEST_F(ControlTest, StartWaitsForDependenciesButNotForLimits) {
   w.submit({a_cpu_job(), a_cpu_job().after_index(0), a_cpu_job()});
   w.state.rules.max_concurrent = 1;
   start({2, 3});
   EXPECT_EQ(w.decide(), "3:-");
-  EXPECT_EQ(w.waits(), "1:max_concurrent 2:dependency+max_concurrent");
+  EXPECT_EQ(w.waits(), "1:max_concurrent 2:dependency");
   w.succeed(3);
   EXPECT_EQ(w.decide(), "1:-");
   w.succeed(1);

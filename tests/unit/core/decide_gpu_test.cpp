@@ -272,6 +272,20 @@ const std::vector<Case> kUnknown = {
        w.submit({a_job()});
      },
      " ?", "1:gpu(stale)"},
+    {"AJobMayWantANewerSampleThanOthers",
+     [](World& w) {
+       w.see_idle(2);
+       w.wait(Millis{1'500});
+       w.submit({a_job().rule("sample_age_max", "1s"), a_job()});
+     },
+     "2:0 ?", "1:gpu(stale,stale)"},
+    {"AJobMayPutUpWithAnOlderSample",
+     [](World& w) {
+       w.see_idle(2);
+       w.wait(Millis{20'000});
+       w.submit({a_job().rule("sample_age_max", "1m"), a_job()});
+     },
+     "1:0 ?", "2:gpu(stale,stale)"},
     {"AnOldSampleDoesNotHoldUpJobsWithoutGpus",
      [](World& w) {
        w.see_idle(1);
@@ -469,6 +483,79 @@ INSTANTIATE_TEST_SUITE_P(Cards, DecideGpu, ::testing::ValuesIn(kCards), name_of)
 INSTANTIATE_TEST_SUITE_P(Thresholds, DecideGpu, ::testing::ValuesIn(kThresholds), name_of);
 INSTANTIATE_TEST_SUITE_P(Unknown, DecideGpu, ::testing::ValuesIn(kUnknown), name_of);
 INSTANTIATE_TEST_SUITE_P(Claims, DecideGpu, ::testing::ValuesIn(kClaims), name_of);
+
+TEST(Explain, NamesTheRulesThatMakeAQuotaSmall) {
+  {
+    World world;
+    world.rule("gpu_left", "4");
+    world.rule("gpu_left_mode", "any");
+    world.see_idle(4);
+    world.submit({a_job()});
+    EXPECT_EQ(world.decide(), "");
+    EXPECT_EQ(world.said(1),
+              "0 of the 0 cards that berth may use at once are in use (4 available, gpu_left=4 "
+              "gpu_left_mode=any)");
+  }
+  {
+    World world;
+    world.rule("max_gpu", "1");
+    world.see_idle(4);
+    world.submit(copies(2, a_job()));
+    EXPECT_EQ(world.decide(), "1:0");
+    EXPECT_EQ(world.said(2), "1 of the 1 cards that berth may use at once are in use (max_gpu=1)");
+    const auto reasons = explain(world.state, *world.state.job(JobId{2}), world.now);
+    EXPECT_EQ(reasons[0].facts.names.at("rules"), "max_gpu=1");
+  }
+  {
+    World world;
+    world.rule("gpu_left", "3");
+    world.rule("gpu_left_mode", "any");
+    world.rule("min_gpu", "2");
+    world.see_idle(4);
+    world.submit(copies(3, a_job()));
+    EXPECT_EQ(world.decide(), "1:0 2:1");
+    EXPECT_EQ(world.said(3),
+              "2 of the 2 cards that berth may use at once are in use (4 available, gpu_left=3 "
+              "gpu_left_mode=any, min_gpu=2)");
+  }
+}
+
+TEST(Explain, SaysThatAJobWantsACardToItself) {
+  World world;
+  world.see_idle(1);
+  world.submit({a_job().memory(2 * kGiB)});
+  EXPECT_EQ(world.decide(), "1:0");
+  world.submit({a_job(), a_job().memory(kGiB).rule("maximize_resource_utilization", "false")});
+  EXPECT_EQ(world.decide(), "");
+  EXPECT_EQ(world.said(2),
+            "no GPU has room: GPU 0: job 1 is on it, and this job wants a card to itself (with "
+            "--gpu-memory it could share)");
+  EXPECT_EQ(world.said(3),
+            "no GPU has room: GPU 0: job 1 is on it, and this job wants a card to itself "
+            "(maximize_resource_utilization is off)");
+}
+
+TEST(Explain, PutsCardsTogetherThatAreInTheWayForTheSameReason) {
+  World world;
+  world.see_idle(16);
+  world.submit({a_job().rule("gpus", "3")});
+  world.submit({a_job().rule("gpus", "3")});
+  EXPECT_EQ(world.decide(), "1:3");
+  EXPECT_EQ(world.said(2),
+            "no GPU has room: GPUs 0-2, 4-15: not among the cards that the rule gpus allows; GPU "
+            "3: taken by job 1");
+  const auto reasons = explain(world.state, *world.state.job(JobId{2}), world.now);
+  EXPECT_EQ(reasons[0].gpus.size(), 16U) << "each card is told of as data";
+}
+
+TEST(Explain, PutsManyTakenCardsTogetherWhoeverHasThem) {
+  World world;
+  world.see_idle(8);
+  world.submit(copies(8, a_job()));
+  world.submit({a_job()});
+  world.decide();
+  EXPECT_EQ(world.said(9), "no GPU has room: GPUs 0-7: taken by jobs 1-8");
+}
 
 TEST(Explain, TellsANumberForEveryCardInTheWay) {
   World world;

@@ -62,6 +62,10 @@ std::string broken_counter(const State& state) {
       return fmt::format("job {} is {} with attempt {}", id.value, to_string(job.state),
                          job.attempt.value);
     }
+    if (job.held() != state.held.contains(id)) {
+      return fmt::format("job {} is {} and {} among the held", id.value, to_string(job.state),
+                         job.held() ? "not" : "is");
+    }
     if (!job.attempt) {
       continue;
     }
@@ -77,6 +81,11 @@ std::string broken_counter(const State& state) {
     use.memory += request.memory;
     for (const auto& [name, count] : request.resources) {
       use.resources[name] += count;
+    }
+  }
+  for (const JobId id : state.held) {
+    if (!state.jobs.contains(id)) {
+      return fmt::format("job {} is gone and still among the held", id.value);
     }
   }
   for (const auto& [id, after] : state.pending) {
@@ -110,7 +119,7 @@ std::string broken_index(const State& state) {
   std::map<std::pair<LaneKey, ShapeId>, OrderKey> first_of_lane;
   std::map<QueueId, OrderKey> first_of_queue;
   for (const auto& [id, job] : state.jobs) {
-    if (job.state != JobState::queued || job.waiting_for != 0) {
+    if (!job.ready()) {
       continue;
     }
     const OrderKey order = state.order(job);
@@ -164,7 +173,7 @@ std::string broken_claim(const State& state) {
       }
       ++open;
       whole += claim.memory == 0 ? 1 : 0;
-      promised += claim.memory;
+      promised += claim.shrunk ? std::min(claim.peak, claim.memory) : claim.memory;
       held.emplace(claim.attempt, gpu.facts.uuid);
     }
     if (whole > 1 || (whole == 1 && open > 1)) {
@@ -185,7 +194,11 @@ std::string broken_claim(const State& state) {
 }
 
 std::string broken_limit(const State& state) {
-  if (state.rules.max_concurrent != 0 && state.running > state.rules.max_concurrent) {
+  // Those started by hand know no limit.
+  const auto ordinary = std::ranges::count_if(state.attempts, [&state](const auto& entry) {
+    return !state.jobs.at(entry.second.job).expedited;
+  });
+  if (state.rules.max_concurrent != 0 && ordinary > std::ptrdiff_t{state.rules.max_concurrent}) {
     return "more jobs run than max_concurrent";
   }
   // Those that were started out of turn are on top of what a queue or batch may run.

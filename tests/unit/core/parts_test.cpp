@@ -67,6 +67,17 @@ TEST_F(PartsTest, LimitsAndTotalsCountFromTheEndOn) {
   EXPECT_EQ(world_.state.queues.at(world_.state.queue_names.at("one")).limit, 1U);
 }
 
+TEST_F(PartsTest, ANewSerialQueueKeepsItsOrderFromTheBeginning) {
+  world_.rule("order", "random");
+  const std::size_t count = kSlice * 2;
+  const BatchId batch = open(count);
+  ASSERT_TRUE(part(batch, copies(count, a_cpu_job().queue("one"))));
+  ASSERT_TRUE(world_.apply(event::SubmitEnd{batch}));
+  EXPECT_EQ(world_.decide(), "1:-");
+  world_.succeed(1);
+  EXPECT_EQ(world_.decide(), "2:-");
+}
+
 TEST_F(PartsTest, PartsMayFollowEachOtherInBothDirections) {
   const BatchId batch = open(3);
   ASSERT_TRUE(part(batch, {a_cpu_job().after_index(2)}));

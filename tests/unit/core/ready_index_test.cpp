@@ -21,10 +21,10 @@ constexpr ShapeId kSmall{1};
 constexpr ShapeId kLarge{2};
 
 LaneKey lane(std::uint64_t queue, std::uint64_t batch = 0) {
-  return {QueueId{queue}, BatchId{batch}};
+  return {QueueId{queue}, BatchId{batch}, 0};
 }
 OrderKey job(std::uint64_t id, std::int32_t priority = 5) {
-  return {true, priority, usual_rank(JobId{id}), JobId{id}};
+  return {true, true, 0, priority, 0, usual_rank(JobId{id}), JobId{id}};
 }
 
 /// Exposed jobs, shape by shape: "1:4,7 2:5".
@@ -48,6 +48,20 @@ TEST(ReadyIndex, ExposesTheFirstOfEachLaneAndShape) {
   index.add(lane(1), Gate::open, kLarge, job(3));
   index.add(lane(2), Gate::open, kSmall, job(4));
   EXPECT_EQ(exposed(index), "1:1,4 2:3");
+}
+
+TEST(ReadyIndex, TakesJobsOfManyShapesIntoASerialQueueWithoutALookAtTheOthers) {
+  constexpr std::uint64_t kJobs = 50'000;  // each looked at for each other one: minutes
+  ReadyIndex index;
+  index.set_serial(QueueId{1}, true);
+  for (std::uint64_t id = 1; id <= kJobs; ++id) {
+    index.add(lane(1), Gate::open, ShapeId{id}, job(id));
+  }
+  for (std::uint64_t id = 1; id < kJobs; ++id) {
+    ASSERT_EQ(index.first(QueueId{1})->job, JobId{id});
+    index.remove(lane(1), ShapeId{id}, job(id));
+  }
+  EXPECT_EQ(exposed(index), fmt::format("{0}:{0}", kJobs));
 }
 
 TEST(ReadyIndex, PutsPriorityBeforeSubmission) {
@@ -130,7 +144,7 @@ TEST(ReadyIndex, KnowsTheLanesOfABatchWhileTheyHaveJobs) {
 
 TEST(ReadyIndex, RankGoesBeforeSubmission) {
   ReadyIndex index;
-  const OrderKey moved{true, 5, usual_rank(JobId{2}) - 1, JobId{9}};
+  const OrderKey moved{true, true, 0, 5, 0, usual_rank(JobId{2}) - 1, JobId{9}};
   index.add(lane(1), Gate::open, kSmall, job(1));
   index.add(lane(1), Gate::open, kSmall, job(2));
   index.add(lane(1, 7), Gate::open, kLarge, moved);
@@ -146,7 +160,7 @@ TEST(ReadyIndex, RankGoesBeforeSubmission) {
 
 TEST(ReadyIndex, TheExpressLaneComesFirstAndBelongsToNoQueue) {
   ReadyIndex index;
-  const OrderKey express{false, 9, usual_rank(JobId{4}), JobId{4}};
+  const OrderKey express{false, true, 0, 9, 0, usual_rank(JobId{4}), JobId{4}};
   index.set_serial(QueueId{1}, true);
   index.add(lane(1), Gate::open, kSmall, job(1, 0));
   index.add(lane(0), Gate::open, kSmall, express);

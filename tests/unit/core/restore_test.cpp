@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "unit/core/invariants.hpp"
-#include "unit/core/world.hpp"
+#include "unit/core/policy_table.hpp"
 
 namespace berth::testing {
 namespace {
@@ -16,7 +16,7 @@ void expect_same_after_restart(World& w) {
   w.fill_disk(false);
   w.wait(Millis{10});
   World again;
-  again.state = restore(w.ledger.snapshot(), w.state.rules, w.state.host);
+  again.state = restore(w.ledger.snapshot(), w.state.rules, w.state.host, w.now);
   again.now = w.now;
   EXPECT_EQ(broken_invariant(again.state), "");
   w.see_idle(3);
@@ -44,6 +44,65 @@ TEST(Restore, KeepsTheClaimsOfOpenAttemptsUntilTheirFateIsKnown) {
   again.see_idle(1);
   EXPECT_EQ(again.decide(), "");
   EXPECT_EQ(again.waits(), "2:gpu(claimed)");
+}
+
+TEST(Restore, RemembersWhatOpenAttemptsHaveUsed) {
+  World w;
+  w.see_idle(3);
+  w.submit(a_submission({a_job(), a_job()}).owner(1));
+  EXPECT_EQ(w.decide(), "1:0 2:1");
+  w.wait(kHour);
+  w.succeed(1);  // what was used until now is written down
+  w.wait(kHour);
+  w.see_idle(3);
+  w.submit(a_submission({a_job()}).owner(2));
+  EXPECT_EQ(w.decide(), "3:0");
+  w.wait(kHour);
+  World again;
+  again.now = w.now;
+  again.state = restore(w.ledger.snapshot(), w.state.rules, w.state.host, w.now);
+  ASSERT_EQ(again.state.used_by_owner.size(), 2U);
+  for (const auto& [owner, usage] : w.state.used_by_owner) {
+    const Usage& known = again.state.used_by_owner.at(owner);
+    EXPECT_EQ(known.gpus, usage.gpus) << owner;
+    EXPECT_DOUBLE_EQ(known.now(w.now.mono, w.state.rules.half_life),
+                     usage.now(w.now.mono, w.state.rules.half_life))
+        << owner;
+  }
+}
+
+/// When the wait of a job began, seen by the next daemon, before now.
+Millis waited_after_restart(const World& w, std::uint64_t job) {
+  const State state = restore(w.ledger.snapshot(), w.state.rules, w.state.host, w.now);
+  return w.now.mono - state.job(JobId{job})->since;
+}
+
+TEST(Restore, CountsAWaitFromWhereItBegan) {
+  World w;
+  w.see_idle(1);
+  w.submit({a_job().time(30 * kDay)});
+  EXPECT_EQ(w.decide(), "1:0");
+  w.submit({a_job(), a_job().start_at(w.now.wall + 20 * kHour)});
+  w.submit({a_cpu_job()});
+  w.submit({a_job().after(4)});
+  w.decide();
+  w.pass(21 * kHour);
+  w.succeed(4);
+  w.pass(2 * kHour);
+  EXPECT_EQ(waited_after_restart(w, 2), 23 * kHour);
+  EXPECT_EQ(waited_after_restart(w, 3), 3 * kHour) << "its delay does not count";
+  EXPECT_EQ(waited_after_restart(w, 5), 2 * kHour) << "nor does what it followed";
+}
+
+TEST(Restore, CountsAWaitAfterAnAttemptFromItsEnd) {
+  World w;
+  w.see_idle(1);
+  w.submit({a_job().retries(1)});
+  EXPECT_EQ(w.decide(), "1:0");
+  w.pass(5 * kHour);
+  w.fail(1);
+  w.pass(kHour);
+  EXPECT_EQ(waited_after_restart(w, 1), kHour);
 }
 
 TEST(Restore, NeverIssuesAnIdAgain) {

@@ -75,7 +75,7 @@ Submitted World::submit(event::Submit submission) {
 
 void World::see(std::vector<GpuFacts> gpus) {
   seen_ = gpus;
-  EXPECT_TRUE(apply(event::Sampled{{now.mono, std::move(gpus), "test driver"}}));
+  EXPECT_TRUE(apply(event::Sampled{{now.mono, std::move(gpus), "test driver", host_available}}));
 }
 
 void World::see_idle(std::uint32_t count) {
@@ -123,6 +123,34 @@ void World::wait(Millis duration) {
   now.wall += duration;
 }
 
+void World::pass(Millis duration) {
+  wait(duration);
+  EXPECT_TRUE(apply(event::Tick{}));
+}
+
+void World::rule(const std::string& key, const std::string& value) {
+  const auto answer = apply(event::SetRules{{{key, value}}});
+  EXPECT_TRUE(answer) << answer.error().message;
+}
+
+void World::queue_rule(const std::string& queue, const std::string& key, const std::string& value) {
+  event::SetRules set{{{key, value}}, event::SetRules::Layer::queue};
+  set.queue = queue;
+  const auto answer = apply(std::move(set));
+  EXPECT_TRUE(answer) << answer.error().message;
+}
+
+void World::batch_rule(std::uint64_t batch, const std::string& key, const std::string& value) {
+  event::SetRules set{{{key, value}}, event::SetRules::Layer::batch};
+  set.batch = BatchId{batch};
+  const auto answer = apply(std::move(set));
+  EXPECT_TRUE(answer) << answer.error().message;
+}
+
+void World::force(std::uint64_t job) {
+  EXPECT_TRUE(apply(event::Expedite{{JobId{job}}}));
+}
+
 void World::fill_disk(bool low) {
   EXPECT_TRUE(apply(event::SpaceChanged{low, low ? "/var has 0 B left" : ""}));
 }
@@ -139,6 +167,12 @@ std::string World::decide() {
         fmt::format("{}:{}", placement.job.value,
                     indices.empty() ? "-" : fmt::format("{}", fmt::join(indices, "+"))));
   }
+  std::vector<std::string> displaced;
+  for (const Preemption& preemption : decision.preempt) {
+    displaced.push_back(
+        fmt::format("{}<{}", state.attempts.at(preemption.attempt).job.value, preemption.by.value));
+  }
+  displaced_ = fmt::format("{}", fmt::join(displaced, " "));
   last = {};
   berth::apply(state, decision, now, last);
   record();
@@ -151,6 +185,11 @@ int World::go_on() {
     EXPECT_TRUE(apply(event::Continue{}));
   }
   return rounds;
+}
+
+std::string World::said(std::uint64_t job) const {
+  const auto reasons = explain(state, *state.job(JobId{job}), now);
+  return reasons.empty() ? "" : reasons.front().text;
 }
 
 std::string World::why(std::uint64_t job) const {
@@ -194,6 +233,16 @@ std::string World::stored(std::uint64_t job) const {
   return std::string(to_string(ledger.job(JobId{job}).state));
 }
 
+std::string World::told() const {
+  std::vector<std::string> kinds;
+  for (const Change& change : last.changes) {
+    if (const auto* history = std::get_if<change::History>(&change)) {
+      kinds.push_back(history->kind);
+    }
+  }
+  return fmt::format("{}", fmt::join(kinds, " "));
+}
+
 std::string World::effects() const {
   struct Name {
     std::string operator()(const effect::Start&) const { return "start"; }
@@ -202,11 +251,15 @@ std::string World::effects() const {
     std::string operator()(const effect::Resume&) const { return "resume"; }
     std::string operator()(const effect::Forget&) const { return "forget"; }
     std::string operator()(const effect::Sample&) const { return "sample"; }
+    std::string operator()(const effect::Wake&) const { return "wake"; }
     std::string operator()(const effect::Continue&) const { return "continue"; }
   };
   std::vector<std::string> names;
   for (const Effect& effect : last.effects) {
-    names.push_back(std::visit(Name{}, effect));
+    // Somebody waits most of the time, and then there is a moment to be woken at.
+    if (!std::holds_alternative<effect::Wake>(effect)) {
+      names.push_back(std::visit(Name{}, effect));
+    }
   }
   return fmt::format("{}", fmt::join(names, " "));
 }

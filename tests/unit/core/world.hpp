@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,8 @@ class World {
   State state;
   Now now{Millis{100'000}, Millis{1'700'000'000'000}};
   Ledger ledger;
-  Step last;  ///< of the last event or decision
+  Step last;                            ///< of the last event or decision
+  std::optional<Bytes> host_available;  ///< as the next look will show it
 
   Result<Answer> apply(Event event);
 
@@ -48,6 +50,14 @@ class World {
   void revoke(std::uint64_t job);
   Killed kill(std::initializer_list<std::uint64_t> jobs);
   void wait(Millis duration);
+  /// The same, and everything that time alone brings about.
+  void pass(Millis duration);
+  /// A rule of the instance, as `berth set` would.
+  void rule(const std::string& key, const std::string& value);
+  void queue_rule(const std::string& queue, const std::string& key, const std::string& value);
+  void batch_rule(std::uint64_t batch, const std::string& key, const std::string& value);
+  /// `berth start`.
+  void force(std::uint64_t job);
   void fill_disk(bool low = true);
   /// Continues as long as the State asks for it; how often that was.
   int go_on();
@@ -56,9 +66,16 @@ class World {
   /// job 3 without any; " ?" at the end: a fresh sample is wanted.
   std::string decide();
 
+  /// The jobs that the last decision displaced, and for whom: "1<3 2<3".
+  [[nodiscard]] const std::string& displaced() const { return displaced_; }
+  /// Kinds of what the last step wrote into the history: "gives_way started".
+  [[nodiscard]] std::string told() const;
+
   /// Why each queued job waits, by id: "3:queue_limit 4:gpu(claimed,memory)".
   [[nodiscard]] std::string waits() const;
   [[nodiscard]] std::string why(std::uint64_t job) const;
+  /// The first reason in words.
+  [[nodiscard]] std::string said(std::uint64_t job) const;
   /// "1:running 2:queued": all that are alive, by id.
   [[nodiscard]] std::string alive() const;
   [[nodiscard]] AttemptId attempt_of(std::uint64_t job) const;
@@ -73,6 +90,7 @@ class World {
   std::map<std::string, std::uint32_t> limits_;
   std::map<std::string, std::uint64_t> resources_;
   std::vector<GpuFacts> seen_;
+  std::string displaced_;
 };
 
 /// One row of a policy table. `given` brings the world to the point of the decision.

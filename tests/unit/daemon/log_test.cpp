@@ -1,4 +1,5 @@
 #include "daemon/log.hpp"
+#include "base/assert.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -28,6 +29,7 @@ class LogTest : public ::testing::Test {
     dir_ = ::mkdtemp(name.data());
     file_ = dir_ / "daemon.log";
     const Fd log(::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));  // NOLINT
+    BERTH_ASSERT(log.get() >= 0);
     ::dup2(log.get(), STDERR_FILENO);
     open_log("info");
   }

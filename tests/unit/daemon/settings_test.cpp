@@ -33,6 +33,20 @@ TEST(SettingsTest, ReadsDottedAndNestedKeys) {
   EXPECT_TRUE(parse_settings("# nothing\n").problems.empty());
 }
 
+TEST(SettingsTest, TheDirectoryOfCommandFilesIsNoRule) {
+  const Settings settings = parse_settings("command_dir: /data/command\nkeep_jobs: 7\n");
+  EXPECT_EQ(settings.command_dir, "/data/command");
+  EXPECT_EQ(settings.values, (Values{{"keep_jobs", "7"}}));
+  EXPECT_TRUE(settings.problems.empty());
+  const Settings wrong = parse_settings("command_dir: data\n");
+  EXPECT_EQ(wrong.command_dir, "");
+  ASSERT_EQ(wrong.problems.size(), 1U);
+  EXPECT_TRUE(
+      wrong.problems[0].starts_with("berth.yaml:1: command_dir: expected an absolute path"));
+  EXPECT_EQ(edited("command_dir: /data\n", {{"keep_jobs", "8"}}),
+            "command_dir: /data\nkeep_jobs: 8\n");
+}
+
 TEST(SettingsTest, IgnoresWhatIsWrongAndSaysWhere) {
   const Settings settings =
       parse_settings("max_concurent: 4\nlog_limit: [1]\nkeep_jobs: -1\nmemory_margin: 1GiB\n");
@@ -66,6 +80,26 @@ TEST(SettingsTest, EditsOneLineAndKeepsTheRest) {
       << "what nobody knows stays";
 }
 
+std::string without(const std::string& text, const std::vector<std::string>& unset) {
+  const auto result = edit_settings(text, {}, unset);
+  return result ? *result : "error: " + result.error().message;
+}
+
+TEST(SettingsTest, TakesKeysAway) {
+  const std::string text =
+      "# ours\nmax_concurrent: 4   # at night\nforeign:\n  policy: wait\n  young: 5s\n"
+      "queue:\n  car:\n    limit: 1\nkeep_jobs: 7\n";
+  EXPECT_EQ(without(text, {"max_concurrent", "order"}),
+            "# ours\nforeign:\n  policy: wait\n  young: 5s\nqueue:\n  car:\n    limit: 1\n"
+            "keep_jobs: 7\n");
+  EXPECT_EQ(without(text, {"queue.car.limit", "foreign.young"}),
+            "# ours\nmax_concurrent: 4   # at night\nforeign:\n  policy: wait\nkeep_jobs: 7\n")
+      << "maps that hold nothing go, too";
+  EXPECT_EQ(without("keep_jobs: 7\n", {"keep_jobs"}), "");
+  EXPECT_TRUE(without("foreign: {policy: wait}\n", {"foreign.policy"})
+                  .starts_with("error: berth.yaml:1: 'foreign.policy' does not stand on a line"));
+}
+
 TEST(SettingsTest, RefusesWhatItCannotEdit) {
   EXPECT_TRUE(edited("a: [\n", {{"keep_jobs", "8"}}).starts_with("error: berth.yaml:"));
   EXPECT_TRUE(edited("keep_jobs:\n  7\n", {{"keep_jobs", "8"}})
@@ -84,6 +118,18 @@ TEST(SettingsTest, SavesTheWholeFileOrNothing) {
   EXPECT_FALSE(save_settings(path, {{"keep_jobs", "9"}}).has_value());
   EXPECT_FALSE(read_settings(path).problems.empty()) << "it is still the broken one";
   EXPECT_FALSE(save_settings((dir / "no" / "berth.yaml").string(), {{"keep_jobs", "9"}}));
+  std::filesystem::remove_all(dir);
+}
+
+TEST(SettingsTest, SavesBehindALink) {
+  char name[] = "/tmp/berth-settings-XXXXXX";
+  ASSERT_NE(::mkdtemp(name), nullptr);
+  const std::filesystem::path dir(name);
+  std::ofstream(dir / "kept.yaml") << "# mine\n";
+  std::filesystem::create_symlink("kept.yaml", dir / "berth.yaml");
+  ASSERT_TRUE(save_settings((dir / "berth.yaml").string(), {{"keep_jobs", "8"}}).has_value());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "berth.yaml"));
+  EXPECT_EQ(read_settings((dir / "kept.yaml").string()).values, (Values{{"keep_jobs", "8"}}));
   std::filesystem::remove_all(dir);
 }
 

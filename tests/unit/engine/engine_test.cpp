@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/part_submission.hpp"
 #include "unit/core/builders.hpp"
 #include "unit/engine/fakes.hpp"
 
@@ -87,6 +88,64 @@ TEST_F(EngineTest, ARefusalDuringACommitWaitsForWhatItSaw) {
   store.finish();
   EXPECT_THAT(trace, ElementsAre("commit", "durable", "start 1", "reply a ok", "reply b refused"));
   EXPECT_FALSE(store.busy());
+}
+
+TEST_F(EngineTest, ABatchThatArrivesInPartsIsWhatWasSubmitted) {
+  event::Submit submit = a_submission(a_cpu_job(), "key");
+  submit.jobs.push_back(submit.jobs.front());
+  submit.batch_name = "sweep";
+  submit.batch_max_concurrent = 3;
+  submit.batch_rules = {{"order", "random"}};
+  submit.traits.mode = "single";
+  submit.traits.state_dir = "/data/logs";
+  const event::Submit asked = submit;
+  submit_in_parts(engine, std::move(submit), [](const std::function<void()>&) {}, noting("a"), 1);
+  ASSERT_EQ(engine.state().submissions.size(), 1U);
+  const event::SubmitBegin& head = engine.state().submissions.begin()->second.head;
+  EXPECT_EQ(head.client_key, asked.client_key);
+  EXPECT_EQ(head.batch_name, asked.batch_name);
+  EXPECT_EQ(head.batch_max_concurrent, asked.batch_max_concurrent);
+  EXPECT_EQ(head.batch_rules, asked.batch_rules);
+  EXPECT_EQ(head.traits, asked.traits);
+  EXPECT_EQ(head.count, 2U);
+}
+
+TEST_F(EngineTest, AJobIsRevivedFromWhatIsOnDisk) {
+  engine.handle(a_submission(a_cpu_job()));
+  run_to_rest();
+  Verdict verdict;
+  verdict.failure = FailureClass::exit;
+  engine.handle(event::AttemptExited{AttemptId{1}, verdict});
+  ASSERT_TRUE(store.busy()) << "its end is on its way to the disk";
+  take_trace();
+  event::Revive revive;
+  revive.jobs = {JobId{1}};
+  engine.handle(revive, noting("a"));
+  EXPECT_EQ(engine.state().jobs.size(), 0U);
+  run_to_rest();
+  EXPECT_EQ(engine.state().jobs.size(), 1U);
+  EXPECT_EQ(engine.state().jobs.at(JobId{1}).attempts, 2U) << "the second attempt has begun";
+  EXPECT_THAT(trace, ::testing::Contains("reply a ok"));
+}
+
+TEST_F(EngineTest, AJobThatIsBeingRemovedIsNotRevived) {
+  engine.handle(a_submission(a_cpu_job()));
+  run_to_rest();
+  Verdict verdict;
+  verdict.failure = FailureClass::exit;
+  engine.handle(event::AttemptExited{AttemptId{1}, verdict});
+  run_to_rest();
+  engine.handle(event::Remove{{JobId{1}}});
+  ASSERT_TRUE(store.busy());
+  event::Revive revive;
+  revive.jobs = {JobId{1}};
+  std::optional<Controlled> answer;
+  engine.handle(revive, [&](Result<Answer> given) { answer = std::get<Controlled>(*given); });
+  EXPECT_FALSE(answer);
+  run_to_rest();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->absent, std::vector{JobId{1}});
+  EXPECT_TRUE(engine.state().jobs.empty());
 }
 
 TEST_F(EngineTest, AReadAtRestIsAnsweredAtOnce) {
@@ -373,7 +432,7 @@ TEST_F(EngineTest, ADecisionFollowsEveryEvent) {
   engine.handle(a_submission(a_job()));
   store.finish();
   EXPECT_THAT(take_trace(), ElementsAre("commit", "durable", "sample"));
-  engine.handle(event::Sampled{{clock.now().mono, {a_gpu(0)}, "test"}});
+  engine.handle(event::Sampled{{clock.now().mono, {a_gpu(0)}, "test", {}}});
   store.finish();
   EXPECT_THAT(take_trace(), ElementsAre("commit", "durable", "start 1"));
 }

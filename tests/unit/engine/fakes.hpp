@@ -45,9 +45,12 @@ class FakeEffects : public EffectSink {
         return fmt::format("forget {}", e.attempt.value);
       }
       std::string operator()(const effect::Sample&) const { return "sample"; }
+      std::string operator()(const effect::Wake&) const { return "wake"; }
       std::string operator()(const effect::Continue&) const { return "continue"; }
     };
-    trace_.push_back(std::visit(Name{}, effect));
+    if (!std::holds_alternative<effect::Wake>(effect)) {
+      trace_.push_back(std::visit(Name{}, effect));
+    }
   }
 
  private:
@@ -71,7 +74,12 @@ class FakeStore : public Store {
   }
   std::optional<JobState> find_job_state(JobId id) override {
     const auto it = jobs_.find(id);
-    return it == jobs_.end() ? std::nullopt : std::optional(it->second);
+    return it == jobs_.end() ? std::nullopt : std::optional(it->second.state);
+  }
+  std::optional<EndedJob> find_ended_job(JobId id) override {
+    const auto it = jobs_.find(id);
+    return it == jobs_.end() || !is_terminal(it->second.state) ? std::nullopt
+                                                               : std::optional(it->second);
   }
 
   /// Ends the commit under way.
@@ -98,16 +106,28 @@ class FakeStore : public Store {
     if (const auto* key = std::get_if<change::ClientKey>(&change)) {
       keys_[{key->key, key->owner}] = *key;
     } else if (const auto* job = std::get_if<change::JobPut>(&change)) {
-      jobs_[job->id] = JobState::queued;
+      EndedJob& row = jobs_[job->id];
+      row.id = job->id;
+      row.state = JobState::queued;
+      row.batch = job->batch;
+      row.queue = job->queue;
+      row.request = job->spec->request;
+      row.after = job->after;
+      row.retries = job->spec->retries;
     } else if (const auto* update = std::get_if<change::JobUpdate>(&change)) {
-      jobs_[update->id] = update->state;
+      jobs_[update->id].state = update->state;
+      jobs_[update->id].attempts = update->attempts;
+    } else if (const auto* removed = std::get_if<change::JobsRemove>(&change)) {
+      for (const JobId id : removed->ids) {
+        jobs_.erase(id);
+      }
     }
   }
 
   Trace& trace_;
   std::optional<std::pair<Transaction, std::function<void(CommitOutcome)>>> pending_;
   std::map<std::pair<std::string, std::uint32_t>, change::ClientKey> keys_;
-  std::map<JobId, JobState> jobs_;
+  std::map<JobId, EndedJob> jobs_;
 };
 
 }  // namespace berth::testing

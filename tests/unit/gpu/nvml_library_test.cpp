@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/nvml_card.hpp"
 #include "simgpu/nvml_abi.hpp"
 
 namespace berth::nvml {
@@ -87,6 +88,49 @@ TEST(NvmlLibrary, UsesTheNewestListThatCanBeTrusted) {
   };
   EXPECT_EQ(read_processes(list, nullptr, false)->at(0).pid, 33U);
   EXPECT_EQ(read_processes(list, nullptr, true)->at(0).pid, 22U);
+}
+
+// What a driver has said of the free memory of a card, before and after the list of its processes.
+static unsigned long long free_before = 0;
+static unsigned long long free_after = 0;
+static bool listed = false;
+
+GpuFacts look_at_a_changing_card(unsigned long long before, unsigned long long after) {
+  free_before = before;
+  free_after = after;
+  listed = false;
+  Library library;
+  library.memory_v2 = [](Device, MemoryV2* out) -> int {
+    const unsigned long long free = listed ? free_after : free_before;
+    *out = {out->version, 16 * kGiB, 0, free, 16 * kGiB - free};
+    return success;
+  };
+  library.compute.v3 = [](Device, unsigned* count, Process* out) -> int {
+    listed = true;
+    *count = 1;
+    out[0] = {1, 12 * kGiB, 0, 0};
+    return success;
+  };
+  GpuFacts facts;
+  ProcessReader processes;
+  ProbeReply reply;
+  CardReader(library, nullptr, false).read(facts, processes, reply);
+  EXPECT_EQ(facts.trouble, "");
+  EXPECT_EQ(facts.processes->size(), 1U);
+  return facts;
+}
+
+// A process whose memory was not there yet when memory was read, and which the list has.
+TEST(NvmlCard, WhoComesDuringALookTakesRoom) {
+  const GpuFacts facts = look_at_a_changing_card(16 * kGiB, 4 * kGiB);
+  EXPECT_EQ(facts.memory_free, 4 * kGiB);
+  EXPECT_EQ(facts.memory_used, 12 * kGiB);
+  EXPECT_EQ(facts.memory_total, 16 * kGiB);
+}
+
+// The list still has it, so it would be taken for room beside what it holds.
+TEST(NvmlCard, WhoGoesDuringALookHasLeftNoRoomYet) {
+  EXPECT_EQ(look_at_a_changing_card(4 * kGiB, 16 * kGiB).memory_free, 4 * kGiB);
 }
 
 }  // namespace

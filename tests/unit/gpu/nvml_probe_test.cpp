@@ -41,7 +41,7 @@ TEST(NvmlProbe, ReportsIdleCards) {
   const ProbeReply reply = look(*probe);
   EXPECT_GE(reply.sample.begun_mono, before);
   EXPECT_LE(reply.sample.begun_mono, read_clock().mono);
-  EXPECT_EQ(reply.sample.driver, "NVML 550.54.15");
+  EXPECT_EQ(reply.sample.driver, "NVML 550.54.15, CUDA 12.4");
   ASSERT_EQ(reply.sample.gpus.size(), 3U);
   const GpuFacts& last = reply.sample.gpus[2];
   EXPECT_EQ(last.uuid, gpus.directory.card(2)->uuid);

@@ -18,10 +18,22 @@ ProbeReply full_reply() {
   process.name = "python \"quoted\" \\ żółw";
   process.memory = 5 * kGiB;
   process.utilization = 70;
+  process.age = Millis(90'061'001);
   probe.add_process(0, process, {300, 200, 1});
   probe.mono = Millis(123'456);
   ProbeReply reply = *probe.sample();
   reply.sample.driver = "NVML 550.54.15";
+  reply.sample.host_available = 180 * kGiB;
+  GpuFacts& first = reply.sample.gpus[0];
+  first.busy = 55;
+  first.ecc_uncorrected = 18'446'744'073'709'551'615U;
+  first.xids = {79, 48};
+  first.numa_node = 1;
+  first.links = {{"GPU-1", GpuLink::nvlink},
+                 {"GPU-2", GpuLink::system},
+                 {"GPU-3", GpuLink::numa},
+                 {"GPU-4", GpuLink::nvlink},
+                 {"GPU-5", GpuLink::pcie_switch}};
   GpuFacts& second = reply.sample.gpus[1];
   second.temperature = 40;
   second.power_mw = 25'000;
@@ -130,6 +142,34 @@ TEST(ProbeWire, RefusesAnythingElse) {
               std::string::npos);
   }
   EXPECT_FALSE(decode_probe_answer(std::string(100'000, '[')));
+}
+
+TEST(ProbeWire, WhatAnEarlierProbeDoesNotSayIsUnknown) {
+  const auto reply = decode_probe_reply(
+      R"({"id":1,"driver":"","begun_mono":1,"ancestors":{},"gpus":[{"uuid":"GPU-0","index":0,)"
+      R"("name":"","pci_bus_id":"","trouble":"","processes":[{"pid":7,"start_time":1,"name":""}]}]})");
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->sample.host_available, std::nullopt);
+  const GpuFacts& card = reply->sample.gpus.at(0);
+  EXPECT_FALSE(card.busy || card.ecc_uncorrected || card.numa_node);
+  EXPECT_TRUE(card.xids.empty() && card.links.empty());
+  EXPECT_EQ(card.processes->at(0).age, std::nullopt);
+}
+
+TEST(ProbeWire, KindsOfLinksOfALaterProbeAreIgnored) {
+  const std::string card =
+      R"({"uuid":"GPU-0","index":0,"name":"","pci_bus_id":"","trouble":"","links":)";
+  const auto answer = [&](const std::string& links) {
+    return decode_probe_reply(R"({"id":1,"driver":"","begun_mono":1,"ancestors":{},"gpus":[)" +
+                              card + links + "}]}");
+  };
+  const auto reply = answer(R"({"wormhole":["GPU-1"],"numa":["GPU-2"]})");
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->sample.gpus.at(0).links,
+            (std::map<std::string, GpuLink>{{"GPU-2", GpuLink::numa}}));
+  for (const char* wrong : {"[]", R"({"numa":"GPU-2"})", R"({"numa":[2]})"}) {
+    EXPECT_FALSE(answer(wrong)) << wrong;
+  }
 }
 
 TEST(ProbeWire, EveryTruncationIsRefused) {

@@ -34,6 +34,13 @@ class ProcTree : public ::testing::Test {
   std::filesystem::path root_;
 };
 
+TEST(ProcessAge, CountsFromItsStart) {
+  const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  EXPECT_EQ(age_of(0, Millis(5000)), Millis(5000));
+  EXPECT_EQ(age_of(3 * ticks + ticks / 2, Millis(5000)), Millis(1500));
+  EXPECT_EQ(age_of(6 * ticks, Millis(5000)), Millis(0)) << "started since the clock was read";
+}
+
 TEST(ProcessStatTest, FindsTheEndOfAnyName) {
   const std::string tail = " S 7 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4242 1 2\n";
   const ProcessStat expected{7, 4242};

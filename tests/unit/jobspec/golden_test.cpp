@@ -52,10 +52,17 @@ std::string counts(const std::map<std::string, std::uint64_t>& map) {
       "{}");
 }
 
+std::string texts(const Overrides& map) {
+  return list(
+      map,
+      [](const auto& item) { return fmt::format("{}: {}", quote(item.first), quote(item.second)); },
+      "{}");
+}
+
 /// Every field in every job, so that a change of a default shows.
 std::string to_json(const JobSpec& job) {
   const auto number = [](auto value) { return std::to_string(value); };
-  const auto& [gpus, gpu_memory, cpus, memory, resources, min_free, max_util] = job.request;
+  const auto& [gpus, gpu_memory, cpus, memory, resources, rules, time] = job.request;
   const auto& payload = job.payload;
   const auto command = [](const Command& c) {
     return c.shell ? quote(c.argv.front()) : list(c.argv, quote);
@@ -70,11 +77,12 @@ std::string to_json(const JobSpec& job) {
   add("cpus", number(cpus));
   add("memory", number(memory));
   add("resources", counts(resources));
-  add("min_free_memory", min_free ? number(*min_free) : "null");
-  add("max_utilization", max_util ? number(*max_util) : "null");
+  add("rules", texts(rules));
   add("queue", quote(job.queue));
   add("priority", number(job.priority));
   add("after", list(job.after_index, number));
+  add("after_kind", quote(to_string(job.after_kind)));
+  add("start_at", number(job.start_at.count()));
   add("retries", number(job.retries));
   add("time_ms", number(payload.time_limit.count()));
   add("grace_ms", number(payload.grace.count()));
@@ -82,12 +90,16 @@ std::string to_json(const JobSpec& job) {
   add("cwd", quote(payload.cwd));
   add("log", quote(payload.log));
   add("linger", payload.linger ? "true" : "false");
+  if (payload.warning.signal != 0) {
+    add("signal", quote(format_warning(payload.warning)));
+  }
   return out + "}";
 }
 
 std::string to_json(const JobFile& file) {
   const auto queue = [](const QueueSpec& q) {
-    return fmt::format("[{}, {}]", quote(q.name), q.limit);
+    return q.rules.empty() ? fmt::format("[{}, {}]", quote(q.name), q.limit)
+                           : fmt::format("[{}, {}, {}]", quote(q.name), q.limit, texts(q.rules));
   };
   std::string jobs;
   for (const auto& job : file.jobs) {
@@ -95,9 +107,10 @@ std::string to_json(const JobFile& file) {
   }
   return fmt::format(
       "{{\"name\": {},\n \"queues\": {},\n \"max_concurrent\": {},\n \"resources\": {},\n "
+      "\"rules\": {},\n "
       "\"warnings\": {},\n \"jobs\": [\n{}\n ]}}\n",
       quote(file.name), list(file.queues, queue), file.max_concurrent, counts(file.resources),
-      list(file.warnings, quote), jobs);
+      texts(file.rules), list(file.warnings, quote), jobs);
 }
 
 std::vector<std::string> cases() {

@@ -84,6 +84,20 @@ TEST(JobFileTest, BoundsAliases) {
             std::string::npos);
 }
 
+TEST(JobFileTest, AWarningMustBeShorterThanTheTimeLimit) {
+  const auto said = [](std::string_view jobs) {
+    return complaints(fmt::format("version: 1\ndefaults: {{time: 1m}}\njobs:\n  - {}\n", jobs));
+  };
+  EXPECT_EQ(said("{run: x, signal: USR1@59}"), "accepted");
+  EXPECT_NE(said("{run: x, signal: USR1@60}").find("f.yaml:4:22: 'signal' would come 1m before"),
+            std::string::npos);
+  const auto varied =
+      said("{run: 'x {t}', matrix: {t: [30, 90]}, time: '{t}', signal: {name: USR1, before: 1m}}");
+  EXPECT_NE(varied.find("and 'time' is 30s"), std::string::npos) << varied;
+  EXPECT_EQ(varied.find("1m30s"), std::string::npos) << varied;
+  EXPECT_EQ(said("{run: x, time: 0, signal: USR1}"), "accepted") << "there is no limit";
+}
+
 TEST(JobFileTest, BoundsNesting) {
   const auto said = complaints(std::string(100'000, '['));
   EXPECT_NE(said.find(": nested too deeply"), std::string::npos) << said;
@@ -107,6 +121,20 @@ TEST(JobFileTest, SurvivesAByteOrderMarkAndWindowsLineEnds) {
   const auto file = parse("\xef\xbb\xbfversion: 1\r\njobs:\r\n - run: |\r\n     a\r\n     b\r\n");
   ASSERT_TRUE(file) << file.error().at(0).message;
   EXPECT_EQ(file->jobs.at(0).payload.commands.at(0).argv.at(0), "a\nb\n");
+}
+
+TEST(JobFileTest, AQuoteThatIsNotClosedTakesNoOtherLinesWithIt) {
+  for (const std::string open : {"\"a\\\"", "'it''s"}) {
+    const auto said =
+        complaints("version: 1\njobs:\n- name: \"车\"\n  run: " + open + "\n  gpus: 2\n");
+    EXPECT_NE(said.find("f.yaml:4:8: not valid YAML: the quote that begins here is not closed"),
+              std::string::npos)
+        << said;
+  }
+  for (const std::string good :
+       {"\"a\\\"\"", "'it''s'", "|\n    don't", "a \"b", "\"a\n    b\"", "['车', 'b']"}) {
+    EXPECT_EQ(complaints("version: 1\njobs:\n- run: " + good + "\n"), "accepted") << good;
+  }
 }
 
 TEST(JobFileTest, StopsComplainingAtSomePoint) {

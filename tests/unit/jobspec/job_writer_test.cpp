@@ -28,7 +28,7 @@ bool same(const JobSpec& a, const JobSpec& b) {
          a.payload.commands == b.payload.commands && a.payload.extra_env == b.payload.extra_env &&
          a.payload.cwd == b.payload.cwd && a.payload.log == b.payload.log &&
          a.payload.time_limit == b.payload.time_limit && a.payload.grace == b.payload.grace &&
-         a.payload.linger == b.payload.linger;
+         a.payload.linger == b.payload.linger && a.payload.warning == b.payload.warning;
 }
 
 TEST(JobWriter, WhatIsWrittenReadsBackTheSame) {

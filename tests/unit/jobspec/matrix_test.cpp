@@ -57,10 +57,16 @@ struct Parsed {
   std::vector<Diagnostic> errors;
 };
 
-Parsed parse(std::string_view yaml) {
+Parsed parse(std::string_view yaml, std::string table = "") {
   Diagnostics diagnostics("m.yaml");
   auto tree = parse_yaml(yaml, diagnostics);
-  auto matrix = Matrix::read(*tree, diagnostics);
+  const OtherFiles others{"/base", [&](const std::filesystem::path& path) -> Result<std::string> {
+                            if (table.empty()) {
+                              return fail(ErrorCode::not_found, path.string() + " is not there");
+                            }
+                            return table;
+                          }};
+  auto matrix = Matrix::read(*tree, diagnostics, others);
   return {std::move(tree), std::move(matrix), diagnostics.take()};
 }
 
@@ -91,6 +97,69 @@ TEST(MatrixTest, WithoutOneThereIsOneEmptyCombination) {
   const Matrix matrix;
   EXPECT_EQ(matrix.size(), 1U);
   EXPECT_TRUE(matrix.at(0).empty());
+}
+
+TEST(MatrixTest, RangesAndScalesAreAxes) {
+  const auto parsed = parse("a: 1..3\nb: log(1e-3, 1e-1, 3)\n");
+  EXPECT_TRUE(parsed.errors.empty());
+  EXPECT_EQ(all(parsed.matrix),
+            "a=1 b=0.001\na=1 b=0.01\na=1 b=0.1\na=2 b=0.001\na=2 b=0.01\na=2 b=0.1\n"
+            "a=3 b=0.001\na=3 b=0.01\na=3 b=0.1\n");
+  EXPECT_EQ(all(parse("{a: {linear: [0, 1, 3]}}").matrix), "a=0\na=0.5\na=1\n");
+  EXPECT_EQ(all(parse("{a: [1..3]}").matrix), "a=1..3\n") << "values of a list are what they are";
+}
+
+TEST(MatrixTest, ZippedAxesGoTogether) {
+  const auto parsed = parse("{seed: [1, 2], zip: {model: [s, m], batch: [64, 16]}}");
+  EXPECT_TRUE(parsed.errors.empty());
+  EXPECT_EQ(all(parsed.matrix),
+            "seed=1 model=s batch=64\nseed=1 model=m batch=16\n"
+            "seed=2 model=s batch=64\nseed=2 model=m batch=16\n");
+  EXPECT_EQ(all(parse("{zip: [{a: 1..2, b: [x, y]}, {c: [7]}]}").matrix),
+            "a=1 b=x c=7\na=2 b=y c=7\n");
+}
+
+TEST(MatrixTest, ZippedAxesOfDifferentLengthsAreRefused) {
+  const auto parsed = parse("{zip: {a: [1, 2], b: 1..3}}");
+  ASSERT_EQ(parsed.errors.size(), 1U);
+  EXPECT_EQ(parsed.errors[0].message,
+            "axes that go together have equally many values, but 'a' has 2 and 'b' has 3");
+  EXPECT_EQ(parsed.errors[0].at, (Position{1, 7}));
+}
+
+TEST(MatrixTest, TablesAreReadAndCombinedWithOtherAxes) {
+  const auto parsed = parse("{csv: p.csv, seed: [1, 2]}",
+                            "\xef\xbb\xbflr, name\r\n0.1,\"a, \"\"b\"\"\"\r\n\r\n 2 ,c\r\n");
+  EXPECT_TRUE(parsed.errors.empty());
+  EXPECT_EQ(all(parsed.matrix),
+            "lr=0.1 name=a, \"b\" seed=1\nlr=0.1 name=a, \"b\" seed=2\n"
+            "lr=2 name=c seed=1\nlr=2 name=c seed=2\n");
+}
+
+TEST(MatrixTest, MistakesInATableHaveItsNameAndLine) {
+  const auto parsed = parse("{csv: sub/p.csv}", "a,b\n1,2\n3\n\n4,5,6\n\"x");
+  std::string told;
+  for (const auto& error : parsed.errors) {
+    told += fmt::format("{}:{}: {}\n", error.file, error.at.line, error.message);
+  }
+  EXPECT_EQ(told,
+            "/base/sub/p.csv:3: this row has 1 field and the header 2\n"
+            "/base/sub/p.csv:5: this row has 3 fields and the header 2\n"
+            "/base/sub/p.csv:6: this quoted field has no end\n"
+            "/base/sub/p.csv:6: this row has 1 field and the header 2\n");
+  const auto missing = parse("{csv: p.csv}");
+  ASSERT_FALSE(missing.errors.empty());
+  EXPECT_EQ(missing.errors.back().message, "'csv': /base/p.csv is not there");
+}
+
+TEST(MatrixTest, ListsOfValuesAreAxesWhateverTheirNames) {
+  EXPECT_EQ(all(parse("{zip: [1, 2], csv: [x]}").matrix), "zip=1 csv=x\nzip=2 csv=x\n");
+}
+
+TEST(MatrixTest, AnAxisStandsInOnePlaceOnly) {
+  const auto parsed = parse("{a: [1], zip: {a: [1], b: [2]}}");
+  ASSERT_EQ(parsed.errors.size(), 1U);
+  EXPECT_EQ(parsed.errors[0].message, "axis 'a' is there twice");
 }
 
 TEST(MatrixTest, AHugeProductSaturatesInsteadOfWrapping) {

@@ -41,19 +41,27 @@ std::string_view sample(ValueShape shape) {
       return "8GiB";
     case ValueShape::duration:
       return "2h30m";
-    case ValueShape::percent:
-      return "50%";
+    case ValueShape::moment:
+      return "2030-01-01 12:30";
     case ValueShape::counts:
     case ValueShape::queues:
       return "{r: 1}";
     case ValueShape::names:
+    case ValueShape::after:
       return "[]";
     case ValueShape::variables:
       return "{A: b}";
+    case ValueShape::warning:
+      return "USR1@120";
     case ValueShape::flag:
       return "true";
+    case ValueShape::fingerprint:
+      return "'0123456789abcdef'";
+    case ValueShape::files:
+      return "{state_dir: logs}";
     case ValueShape::job:
     case ValueShape::rules:
+    case ValueShape::own_rules:
       return "{}";
     case ValueShape::jobs:
       return "[{run: x}]";
@@ -98,6 +106,10 @@ TEST(Schema, EveryKeyIsReadAndExplained) {
   }
   for (const auto& key : kRuleKeys) {
     check(key, fmt::format("version: 1\nrules: {{{}: {}}}\njobs: [{{run: x}}]\n", key.name,
+                           sample(key.shape)));
+  }
+  for (const auto& key : kFilesKeys) {
+    check(key, fmt::format("version: 1\nfiles: {{{}: {}}}\njobs: [{{run: x}}]\n", key.name,
                            sample(key.shape)));
   }
   for (const auto& key : kQueueKeys) {

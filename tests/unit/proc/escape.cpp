@@ -131,7 +131,7 @@ void renamed() {
   const auto rename = [] {
     ::prctl(PR_SET_NAME, "x) R 1 1 (");
     std::memset(original_arguments, ' ', original_size);
-    std::memcpy(original_arguments, "init", 4);
+    std::memcpy(original_arguments, "init", 4);  // NOLINT(bugprone-not-null-terminated-result)
   };
   child(rename);
   orphan(rename);
@@ -177,6 +177,7 @@ void ptrace_stopped() {
   // Never continued: it stays in its ptrace stop, and its tracer swallows every signal but KILL.
 }
 
+// NOLINTBEGIN(bugprone-unsafe-functions,clang-analyzer-unix.Vfork): this is what must not escape
 void vfork_child() {
   orphan([] {
     ::setsid();
@@ -195,6 +196,7 @@ void vfork_child() {
     }
   });
 }
+// NOLINTEND(bugprone-unsafe-functions,clang-analyzer-unix.Vfork)
 
 void nohup_disown() {
   const std::string command = "nohup '" + self_path + "' rest '" + ready_path +

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include <random>
 
 #include "proc/cgroup.hpp"
@@ -11,6 +13,7 @@
 #include "proc/proc_stat.hpp"
 #include "proc/record.hpp"
 #include "proc/record_line.hpp"
+#include "proc/uni_entry_view.hpp"
 
 namespace berth {
 namespace {
@@ -43,6 +46,49 @@ std::string sample_record() {
               .number("peak", 123456789012)
               .finish();
   return text;
+}
+
+// --- uni_id.json, as the supervisor reads it
+
+UniEntryView entry_in(std::string_view text) {
+  return UniEntryReader(text).find("ab.1");
+}
+
+TEST(UniEntryTest, FindsPidAndState) {
+  const auto entry = entry_in(R"( {"x": {"pid": 1, "a": [1, {"ab.1": {"pid": 2}}, "}\"{"]},
+      "ab.1" :{"state":"running" , "pid" : 812,"retry_count":0,"error_type":null}, "ab.10":{"pid":3}} )");
+  EXPECT_TRUE(entry.complete);
+  EXPECT_EQ(entry.pid, 812);
+  EXPECT_TRUE(entry.running);
+  EXPECT_FALSE(entry_in(R"({"ab.1":{"pid":812,"state":"normal_exit"}})").running);
+  EXPECT_EQ(entry_in(R"({"ab.1":{"pid":1},"ab.1":{"pid":2}})").pid, 2);
+}
+
+TEST(UniEntryTest, NoPidIsNone) {
+  for (const auto* text :
+       {"{}", R"({"ab.1":{}})", R"({"ab.1":{"pid":null}})", R"({"ab.1":{"pid":-5}})",
+        R"({"ab.1":{"pid":1.5}})", R"({"ab.1":{"pid":99999999999999999999}})", R"({"ab.1":812})",
+        R"({"ab.1":{"pid":"812"}})", R"({"ab.1":[{"pid":812}]})"}) {
+    EXPECT_EQ(entry_in(text).pid, 0) << text;
+    EXPECT_TRUE(entry_in(text).complete) << text;
+  }
+}
+
+TEST(UniEntryTest, TakesAnyBytesAndTornTexts) {
+  const std::string whole = R"({"y":["\\",{}],"ab.1":{"pid":812,"state":"running"},"z":"\""})";
+  ASSERT_EQ(entry_in(whole).pid, 812);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(entry_in(whole.substr(0, size)).complete) << size;
+  }
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    text[random() % text.size()] = static_cast<char>(random());
+    (void)entry_in(text);
+    (void)entry_in(random_bytes(random, random() % 40));
+  }
+  EXPECT_FALSE(entry_in(std::string(1'000'000, '[')).complete);
+  EXPECT_FALSE(entry_in(R"({"a":)" + std::string(1'000'000, '{')).complete);
 }
 
 TEST(RecordTest, ReadsWhatWasWritten) {
@@ -185,6 +231,49 @@ TEST(LaunchSpecTest, TakesNoTruncatedOrBentBytes) {
       const auto again = encode_launch_spec(*decoded);
       ASSERT_TRUE(again);
       EXPECT_TRUE(decode_launch_spec(*again).value() == *decoded);
+    }
+  }
+}
+
+TEST(LaunchSpecTest, CpusComeWithAVersionOfTheirOwn) {
+  LaunchSpec spec = sample_spec();
+  const std::string without = *encode_launch_spec(spec);
+  EXPECT_EQ(without.substr(kLaunchMagic.size(), 4), std::string("\1\0\0\0", 4))
+      << "supervisors of the first version must understand it";
+  spec.cpus = {9, 0, 4, 9};
+  const std::string bytes = *encode_launch_spec(spec);
+  EXPECT_EQ(bytes.substr(kLaunchMagic.size(), 4), std::string("\2\0\0\0", 4));
+  spec.cpus = {0, 4, 9};
+  EXPECT_TRUE(decode_launch_spec(bytes).value() == spec);
+  for (std::size_t size = without.size(); size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_launch_spec(std::string_view(bytes).substr(0, size))) << size;
+  }
+  for (const std::uint32_t wrong : {4U, 3U, kLaunchCpusMax}) {  // the last CPU; 4 comes before it
+    std::string bent = bytes;
+    std::memcpy(bent.data() + bent.size() - sizeof wrong, &wrong, sizeof wrong);
+    EXPECT_FALSE(decode_launch_spec(bent)) << wrong;
+  }
+  spec.cpus = {kLaunchCpusMax};
+  EXPECT_EQ(encode_launch_spec(spec).error().code, ErrorCode::invalid);
+}
+
+TEST(LaunchSpecTest, AWarningComesWithAVersionOfItsOwn) {
+  for (const std::vector<std::uint32_t>& cpus : {std::vector<std::uint32_t>{}, {1, 3}}) {
+    LaunchSpec spec = sample_spec();
+    spec.cpus = cpus;
+    const std::size_t without = encode_launch_spec(spec)->size();
+    spec.warning = {SIGUSR1, Millis(120'000)};
+    const std::string bytes = *encode_launch_spec(spec);
+    EXPECT_EQ(bytes.substr(kLaunchMagic.size(), 4), std::string("\3\0\0\0", 4));
+    EXPECT_TRUE(decode_launch_spec(bytes).value() == spec);
+    for (std::size_t size = without; size < bytes.size(); ++size) {
+      EXPECT_FALSE(decode_launch_spec(std::string_view(bytes).substr(0, size))) << size;
+    }
+    constexpr std::size_t kWarningSize = 12;
+    for (const std::uint32_t wrong : {0U, 65U}) {
+      std::string bent = bytes;
+      std::memcpy(bent.data() + bent.size() - kWarningSize, &wrong, sizeof wrong);
+      EXPECT_FALSE(decode_launch_spec(bent)) << wrong;
     }
   }
 }

@@ -1,11 +1,13 @@
 // One attempt under a real supervisor, from its first command to its verdict.
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 
+#include "proc/launch_spec_view.hpp"
 #include "shim_fixture.hpp"
 
 namespace berth::test {
@@ -51,6 +53,42 @@ TEST_F(ShimTest, CommandsRunInOrderAndStopAtTheFirstFailure) {
   EXPECT_EQ(record.commands[1].code, 0);
   EXPECT_EQ(record.commands[2].code, 4);
   EXPECT_EQ(record.damaged, 0U);
+}
+
+TEST_F(ShimTest, ItsPidIsKnownEvenWhenItsRecordIsGone) {
+  const LaunchSpec job = shell("true");
+  EXPECT_EQ(launcher_->pid(job.attempt), std::nullopt);
+  (void)run(job);
+  const auto start = launcher_->read(job.attempt).start;
+  ASSERT_TRUE(start);
+  EXPECT_EQ(launcher_->pid(job.attempt), start->pid);
+  launcher_->forget(job.attempt);
+  EXPECT_FALSE(launcher_->read(job.attempt).start);
+  EXPECT_EQ(launcher_->pid(job.attempt), start->pid);
+}
+
+TEST_F(ShimTest, StaysOnTheCpusItIsGiven) {
+  cpu_set_t allowed;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  std::uint32_t last = 0;
+  for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    last = CPU_ISSET(cpu, &allowed) ? cpu : last;
+  }
+  LaunchSpec job = spec({{false, {"grep", "Cpus_allowed_list", "/proc/self/status"}},
+                         {true, {"grep Cpus_allowed_list /proc/self/status"}}});
+  job.cpus = {last};
+  EXPECT_EQ(run(job).failure, std::nullopt);
+  const std::string line = fmt::format("Cpus_allowed_list:\t{}\n", last);
+  EXPECT_EQ(log_of(job), line + line);
+}
+
+TEST_F(ShimTest, RunsElsewhereWhenItsCpusAreNotToBeHad) {
+  LaunchSpec job = shell("echo ran");
+  job.cpus = {kLaunchCpusMax - 1};
+  EXPECT_EQ(run(job).failure, std::nullopt);
+  EXPECT_EQ(log_of(job), fmt::format("[berth: cannot stay on the CPUs near the GPUs: errno {}]\n"
+                                     "ran\n",
+                                     EINVAL));
 }
 
 TEST_F(ShimTest, ReproducesTheSubmittersSurroundings) {
@@ -235,7 +273,10 @@ TEST_F(ShimTest, ASecondKillShortensTheGraceButNeverLengthensIt) {
 }
 
 TEST_F(ShimTest, LeftoversAreEndedAndReported) {
-  const LaunchSpec job = shell("sleep 1000 & sleep 1001 & exit 0");
+  // Until they have become `sleep` they are named after the shell.
+  const LaunchSpec job = shell(
+      "sleep 1000 & one=$!; sleep 1001 & two=$!; for pid in $one $two; do"
+      " until read -r name </proc/$pid/comm && [ \"$name\" = sleep ]; do :; done; done; exit 0");
   const Verdict verdict = run(job);
   EXPECT_EQ(verdict.failure, std::nullopt);
   EXPECT_EQ(verdict.leftover, 2U);
@@ -254,6 +295,14 @@ TEST_F(ShimTest, LingerWaitsForWhatWasLeftBehind) {
   EXPECT_EQ(log_of(job), "late\n");
 }
 
+TEST_F(ShimTest, WhatAFailedCommandLeftBehindIsEndedThoughItLingers) {
+  LaunchSpec job = shell("sleep 1000 & exit 3");
+  job.linger = true;
+  const Verdict verdict = run(job);
+  EXPECT_EQ(verdict.exit_code, 3);
+  EXPECT_EQ(verdict.leftover, 1U);
+}
+
 TEST_F(ShimTest, PauseStopsEverythingAndResumeGoesOn) {
   LaunchSpec job = shell("setsid bash -c 'while :; do echo x; sleep 0.01; done' & wait");
   job.time_limit = Millis(3'600'000);
@@ -264,8 +313,12 @@ TEST_F(ShimTest, PauseStopsEverythingAndResumeGoesOn) {
     const auto signals = launcher_->read(job.attempt).signals;
     return std::ranges::count(signals, "pause") == 1;
   }));
-  std::this_thread::sleep_for(Millis(100));  // what was in the pipe
-  const std::size_t paused_at = log_of(job).size();
+  std::size_t paused_at = 0;
+  ASSERT_TRUE(eventually([&] {  // what was in the pipe may come a little later
+    paused_at = log_of(job).size();
+    std::this_thread::sleep_for(Millis(300));
+    return log_of(job).size() == paused_at;
+  }));
   std::this_thread::sleep_for(Millis(300));
   EXPECT_EQ(log_of(job).size(), paused_at);
   ASSERT_TRUE(launcher_->control(shim, control::Resume{}));
@@ -299,7 +352,7 @@ TEST_F(ShimTest, ForwardsASignalToTheCommand) {
 TEST_F(ShimTest, StrangeControlWordsAreIgnored) {
   const LaunchSpec job = shell("sleep 0.5; echo done");
   const Shim shim = start(job);
-  for (const int bits : {0, 5, 255, -256, 4, (99999 << 8) | 4}) {
+  for (const int bits : {0, 6, 255, -256, 4, (99999 << 8) | 4}) {
     sigval value{};
     value.sival_int = bits;
     ASSERT_EQ(::sigqueue(shim.pid, SIGRTMIN + 1, value), 0);

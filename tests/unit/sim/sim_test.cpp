@@ -77,6 +77,13 @@ TEST(Simulation, ReplaysByteForByte) {
   }
 }
 
+/// A neighbour's memory, users with different shares, shares that change while cards are kept.
+TEST(Simulation, HoldsWhereItOnceDidNot) {
+  for (const std::uint64_t seed : {224U, 3'128U, 3'226U, 6'471U}) {
+    EXPECT_EQ(simulate(of(seed)).failure, std::nullopt) << "seed " << seed;
+  }
+}
+
 TEST(Simulation, DiffersFromSeedToSeed) {
   EXPECT_NE(simulate(of(1)).trace_hash, simulate(of(2)).trace_hash);
 }

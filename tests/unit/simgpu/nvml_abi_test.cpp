@@ -175,12 +175,135 @@ TEST_F(NvmlAbi, AnEventWaitReallyWaits) {
   NvmlEventSet* set = nullptr;
   ASSERT_EQ(call("nvmlEventSetCreate", &set), kSuccess);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(call("nvmlEventSetWait_v2", set, static_cast<void*>(nullptr), 30U), kTimeout);
+  NvmlEventData event{};
+  EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 30U), kTimeout);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
+  EXPECT_EQ(call("nvmlEventSetFree", set), kSuccess);
+  EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 30U), kInvalidArgument) << "it is gone";
+}
+
+TEST_F(NvmlAbi, XidsComeOnceToThoseWhoListen) {
+  NvmlEventSet* set = nullptr;
+  NvmlEventSet* late = nullptr;
+  ASSERT_EQ(call("nvmlEventSetCreate", &set), kSuccess);
+  ASSERT_EQ(call("nvmlEventSetCreate", &late), kSuccess);
+  gpus_.set(0, "xid", "31");  // before anybody listened
+  U64 supported = 0;
+  ASSERT_EQ(call("nvmlDeviceGetSupportedEventTypes", device_, &supported), kSuccess);
+  EXPECT_EQ(supported, kXidEvent);
+  EXPECT_EQ(call("nvmlDeviceRegisterEvents", device_, U64{1}, set), kNotSupported);
+  ASSERT_EQ(call("nvmlDeviceRegisterEvents", device_, kXidEvent, set), kSuccess);
+  gpus_.set(1, "xid", "48");  // of a card that nobody listens to
+  gpus_.set(0, "xid", "79");
+  gpus_.set(0, "lost", "yes");
+  gpus_.set(0, "xid", "79");
+  char bytes[sizeof(NvmlEventData)];
+  std::memset(&bytes[0], 0x7f, sizeof bytes);
+  ASSERT_EQ(call("nvmlEventSetWait", set, static_cast<void*>(&bytes[0]), 0U), kSuccess);
+  EXPECT_EQ(bytes[kEventDataOldSize], 0x7f) << "the first form is shorter";
+  NvmlEventData event{};
+  ASSERT_EQ(call("nvmlEventSetWait_v2", set, &event, 0U), kSuccess);
+  EXPECT_EQ(event.device, device_);
+  EXPECT_EQ(event.kind, kXidEvent);
+  EXPECT_EQ(event.data, 79U);
+  EXPECT_EQ(event.gpu_instance, kNotAvailable);
+  EXPECT_EQ(call("nvmlEventSetWait_v2", set, &event, 0U), kTimeout);
+  EXPECT_EQ(call("nvmlEventSetWait_v2", late, &event, 0U), kTimeout);
+  EXPECT_FALSE(gpus_.directory.set_card(0, "xid", "0"));
+}
+
+TEST_F(NvmlAbi, SamplesSayHowMuchRoomTheyNeed) {
+  gpus_.set(0, "samples", "100,0,50");
+  constexpr int kUtilization = 1;
+  int type = 0;
+  unsigned count = 0;
+  NvmlSample* nothing = nullptr;
+  ASSERT_EQ(call("nvmlDeviceGetSamples", device_, kUtilization, U64{0}, &type, &count, nothing),
+            kSuccess);
+  ASSERT_GE(count, 3U);
+  std::vector<NvmlSample> samples(count);
+  ASSERT_EQ(
+      call("nvmlDeviceGetSamples", device_, kUtilization, U64{0}, &type, &count, samples.data()),
+      kSuccess);
+  EXPECT_EQ(type, 1) << "unsigned int";
+  ASSERT_EQ(count, 3U);
+  EXPECT_EQ(samples[0].value, 100U);
+  EXPECT_EQ(samples[1].value, 0U);
+  EXPECT_EQ(samples[2].value, 50U);
+  EXPECT_EQ(samples[2].time_stamp - samples[0].time_stamp, 2 * kHistoryUs / 3);
+  EXPECT_EQ(
+      call("nvmlDeviceGetSamples", device_, kUtilization, ~U64{0}, &type, &count, samples.data()),
+      kNotFound);
+  gpus_.set(0, "samples", "unknown");
+  EXPECT_EQ(call("nvmlDeviceGetSamples", device_, kUtilization, U64{0}, &type, &count, nothing),
+            kNotSupported);
+}
+
+TEST_F(NvmlAbi, SamplesFollowWhoComputes) {
+  const Child user = gpus_.hold(0, "1GiB", {"--util", "60"});
+  constexpr int kUtilization = 1;
+  int type = 0;
+  std::vector<NvmlSample> samples(100);
+  auto count = static_cast<unsigned>(samples.size());
+  ASSERT_EQ(
+      call("nvmlDeviceGetSamples", device_, kUtilization, U64{0}, &type, &count, samples.data()),
+      kSuccess);
+  ASSERT_GT(count, 0U);
+  const U64 since = gpus_.directory.users(0).at(0).since_us;
+  for (unsigned i = 0; i < count; ++i) {
+    EXPECT_EQ(samples[i].value, samples[i].time_stamp < since ? 0U : 60U);
+  }
+  EXPECT_EQ(samples[count - 1].value, 60U);
+}
+
+TEST_F(NvmlAbi, UncorrectedEccErrorsAreCounted) {
+  U64 errors = 7;
+  ASSERT_EQ(call("nvmlDeviceGetTotalEccErrors", device_, 1, 0, &errors), kSuccess);
+  EXPECT_EQ(errors, 0U);
+  gpus_.set(0, "ecc", "2");
+  ASSERT_EQ(call("nvmlDeviceGetTotalEccErrors", device_, 1, 0, &errors), kSuccess);
+  EXPECT_EQ(errors, 2U);
+  ASSERT_EQ(call("nvmlDeviceGetTotalEccErrors", device_, 0, 0, &errors), kSuccess);
+  EXPECT_EQ(errors, 0U) << "the corrected ones";
+  gpus_.set(0, "ecc", "unknown");
+  EXPECT_EQ(call("nvmlDeviceGetTotalEccErrors", device_, 1, 0, &errors), kNotSupported);
+}
+
+TEST_F(NvmlAbi, CardsShareASwitchUnlessToldOtherwise) {
+  NvmlDevice* other = nullptr;
+  ASSERT_EQ(call("nvmlDeviceGetHandleByIndex_v2", 1U, &other), kSuccess);
+  const auto level = [&] {
+    int value = -1;
+    const int code = call("nvmlDeviceGetTopologyCommonAncestor", device_, other, &value);
+    return code == kSuccess ? value : -code;
+  };
+  EXPECT_EQ(level(), 10);
+  int active = 0;
+  EXPECT_EQ(call("nvmlDeviceGetNvLinkState", device_, 0U, &active), kNotSupported);
+  gpus_.set(1, "numa", "1");
+  EXPECT_EQ(level(), 50);
+  unsigned long nodes[2] = {};
+  ASSERT_EQ(call("nvmlDeviceGetMemoryAffinity", other, 2U, &nodes[0], 0U), kSuccess);
+  EXPECT_EQ(nodes[0], 2UL);
+  gpus_.set_driver("link", "1-0:numa");
+  EXPECT_EQ(level(), 40);
+  gpus_.set_driver("link", "0-1:unknown");
+  EXPECT_EQ(level(), -kNotSupported);
+  gpus_.set_driver("link", "0-1:nvlink");
+  ASSERT_EQ(call("nvmlDeviceGetNvLinkState", device_, 0U, &active), kSuccess);
+  EXPECT_EQ(active, 1);
+  ASSERT_EQ(call("nvmlDeviceGetNvLinkState", device_, 1U, &active), kSuccess);
+  EXPECT_EQ(active, 0);
+  EXPECT_EQ(call("nvmlDeviceGetNvLinkState", device_, 18U, &active), kInvalidArgument);
+  NvmlPciInfo remote{};
+  ASSERT_EQ(call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device_, 0U, &remote), kSuccess);
+  EXPECT_STREQ(&remote.bus_id[0], "00000000:02:00.0");
+  gpus_.set_driver("link", "0-1:auto");
+  EXPECT_EQ(call("nvmlDeviceGetNvLinkState", device_, 0U, &active), kNotSupported);
 }
 
 TEST_F(NvmlAbi, KnownNamesWithoutMeaningHereAnswerNotSupported) {
-  EXPECT_EQ(call("nvmlDeviceGetTotalEccErrors", device_, 0, 0, static_cast<U64*>(nullptr)),
+  EXPECT_EQ(call("nvmlDeviceGetNumaNodeId", device_, static_cast<unsigned*>(nullptr)),
             kNotSupported);
   // Clients take the first of these as a promise of the second.
   EXPECT_NE(::dlsym(library_, "nvmlDeviceGetConfComputeMemSizeInfo"), nullptr);

@@ -119,11 +119,22 @@ TEST(SimState, SettingsAreChecked) {
   const SimGpus gpus("1x24GiB");
   for (const auto& [key, value] :
        {std::pair{"util", "101"}, std::pair{"util", "much"}, std::pair{"memory", "yes"},
-        std::pair{"lost", "maybe"}, std::pair{"error", "1000"}, std::pair{"uuid", "GPU-1"}}) {
+        std::pair{"lost", "maybe"}, std::pair{"error", "1000"}, std::pair{"uuid", "GPU-1"},
+        std::pair{"samples", "1,auto"}, std::pair{"samples", "101"}, std::pair{"samples", ""},
+        std::pair{"ecc", "-1"}, std::pair{"numa", "64"}, std::pair{"xid", "many"}}) {
     EXPECT_FALSE(gpus.directory.set_card(0, key, value)) << key << " " << value;
   }
   EXPECT_FALSE(gpus.directory.set_card(7, "util", "1"));
   EXPECT_FALSE(gpus.directory.set_driver("cards", "1"));
+  const SimGpus four("4x24GiB");
+  for (const char* link : {"", "0-1", "0:nvlink", "0-0:nvlink", "0-4:nvlink", "0-1:cable",
+                           "0-1:nvlink,", "0-1:nvlink,2-3:x", "-1:nvlink"}) {
+    EXPECT_FALSE(four.directory.set_driver("link", link)) << link;
+  }
+  ASSERT_TRUE(four.directory.set_driver("link", "3-0:nvlink,1-2:system"));
+  ASSERT_TRUE(four.directory.set_driver("link", "1-2:auto,1-3:numa"));
+  EXPECT_EQ(four.directory.driver()->links, (Links{{{0, 3}, Link::nvlink}, {{1, 3}, Link::numa}}));
+  EXPECT_FALSE(four.directory.set_driver("host_available", "much"));
 }
 
 TEST(SimState, ADamagedDirectorySaysWhatToDo) {

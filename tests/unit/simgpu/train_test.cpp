@@ -11,6 +11,7 @@ using test::Child;
 using test::SimGpus;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Child train(std::optional<std::string> visible, std::vector<std::string> options) {
   options.insert(options.begin(), {BERTH_SIMGPU, "train"});
@@ -78,6 +79,37 @@ TEST(SimTrain, DiesOfOutOfMemoryAsPyTorchDoes) {
   EXPECT_EQ(gpus.directory.users(1).size(), 1U);
 }
 
+TEST(SimTrain, NamesNoNeighbourWhenItIsTooLargeAlone) {
+  const SimGpus gpus("1x24GiB");
+  Child child = train("0", {"--memory", "30GiB"});
+  const std::string errors = child.read_errors();
+  EXPECT_EQ(child.wait(), 1);
+  EXPECT_THAT(errors, HasSubstr("of which 24.00 GiB is free. Including non-PyTorch memory"));
+  EXPECT_THAT(errors, Not(HasSubstr("Process ")));
+}
+
+TEST(SimTrain, SavesACheckpointAtASignal) {
+  const SimGpus gpus("1x24GiB");
+  Child child =
+      train("0", {"--time", "300s", "--steps", "300000", "--on-signal", "TERM:checkpoint-exit"});
+  ASSERT_NE(child.read_line(), "");
+  ASSERT_EQ(::kill(static_cast<pid_t>(child.pid()), SIGTERM), 0);
+  EXPECT_THAT(child.read_output(), ::testing::EndsWith("checkpoint\n"));
+  EXPECT_EQ(child.wait(), 0);
+
+  const Child going = train("0", {"--time", "300s", "--steps", "1", "--on-signal",
+                                  "USR1:checkpoint", "--memory", "2GiB"});
+  while (gpus.directory.users(0).empty()) {  // by then the signal is waited for
+    ASSERT_EQ(::kill(static_cast<pid_t>(going.pid()), 0), 0);
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(::kill(static_cast<pid_t>(going.pid()), SIGUSR1), 0);
+    EXPECT_EQ(going.read_line(), "checkpoint\n");
+  }
+  EXPECT_EQ(train("0", {"--on-signal", "KILL:checkpoint"}).wait(), 2);
+  EXPECT_EQ(train("0", {"--on-signal", "USR1"}).wait(), 2);
+}
+
 TEST(SimTrain, NeedsACard) {
   const SimGpus gpus("1x24GiB");
   Child child = train("", {});
@@ -93,6 +125,9 @@ TEST(SimTrain, EndsAsToldTo) {
   EXPECT_THAT(child.read_errors(), HasSubstr("RuntimeError: simulated failure at step 3"));
   EXPECT_THAT(child.read_output(), HasSubstr("step 2/10"));
   EXPECT_EQ(child.wait(), 1);
+  Child told = train("0", {"--time", "0", "--fail", "RuntimeError: CUDA error: unspecified"});
+  EXPECT_THAT(told.read_errors(), HasSubstr("\nRuntimeError: CUDA error: unspecified\n"));
+  EXPECT_EQ(told.wait(), 1);
   EXPECT_EQ(train("0", {"--speed", "3"}).wait(), 2);
   EXPECT_EQ(train("0", {"--steps", "three"}).wait(), 2);
 }

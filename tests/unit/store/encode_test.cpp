@@ -15,8 +15,8 @@ Request full_request() {
   request.cpus = 300;
   request.memory = 12 * kGiB;
   request.resources = {{"licence", 3}, {"", 0}, {"bytes \xff\x00", 1}};
-  request.min_free_memory = 0;
-  request.max_utilization = 100;
+  request.rules = {{"max_utilization", "100"}, {"min_free_memory", "0"}, {"x", ""}};
+  request.time = Millis(3'600'000);
   return request;
 }
 
@@ -31,6 +31,10 @@ Payload full_payload() {
   payload.time_limit = Millis(123'456'789);
   payload.grace = Millis(-1);
   payload.linger = true;
+  payload.warning = {10, Millis(120'000)};
+  payload.params = {{"lr", "0.1"}, {"seed", ""}};
+  payload.fingerprint = std::numeric_limits<std::uint64_t>::max();
+  payload.work_dir = "/runs/\xff";
   return payload;
 }
 
@@ -49,6 +53,30 @@ TEST(EncodeTest, RequestsComeBackAsTheyWere) {
   }
 }
 
+TEST(EncodeTest, RequestsOfVersion1ComeBackWithTheirRules) {
+  using namespace std::string_view_literals;
+  const auto plain = decode_request("\x01\x00\x01\x01\x00\x00\x00"sv);
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(*plain, Request{});
+  // 2 GiB must be free, 40 % are too busy, one licence.
+  const auto full = decode_request(
+      "\x01\x07\x01\x02\x80\x08\x04\x00\x80\x80\x80\x80\x08\x28\x01\x07licence\x01"sv);
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(full->gpu_memory, 1024U);
+  EXPECT_EQ(full->rules, (Overrides{{"max_utilization", "40"}, {"min_free_memory", "2GiB"}}));
+  EXPECT_EQ(full->resources.at("licence"), 1U);
+}
+
+TEST(EncodeTest, RulesComeBackAsTheyWere) {
+  const Overrides rules = {{"gpu_left", "1"}, {"strategy", "pack"}};
+  EXPECT_EQ(decode_rules(encoded(rules, encode_rules)).value(), rules);
+  EXPECT_EQ(decode_rules("").value(), Overrides{});
+  EXPECT_FALSE(decode_rules(encoded(Overrides{}, encode_rules))) << "two ways to say nothing";
+  std::string swapped = encoded(Overrides{{"a", "1"}, {"b", "2"}}, encode_rules);
+  std::swap(swapped[3], swapped[7]);
+  EXPECT_FALSE(decode_rules(swapped));
+}
+
 TEST(EncodeTest, PayloadsComeBackAsTheyWere) {
   Payload empty;
   empty.environment = std::make_shared<const Environment>();
@@ -57,6 +85,29 @@ TEST(EncodeTest, PayloadsComeBackAsTheyWere) {
     ASSERT_TRUE(decoded) << decoded.error().message;
     EXPECT_EQ(*decoded, payload);
   }
+}
+
+TEST(EncodeTest, PayloadsOfOlderStoresComeBackWithoutWhatIsNew) {
+  using namespace std::string_view_literals;
+  // One command, no variables, in /w, umask 022, a grace of 10 s, lingering, USR1 a minute before.
+  const auto old = decode_payload(
+      "\x01\x01\x00\x01\x04true\x00\x02/w\x12\x00\x00\xa0\x9c\x01\x03\x14\xc0\xa9\x07"sv);
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_EQ(old->commands, (std::vector<Command>{{false, {"true"}}}));
+  EXPECT_EQ(old->grace, Millis(10'000));
+  EXPECT_TRUE(old->linger);
+  EXPECT_EQ(old->warning, (WarningSignal{10, Millis(60'000)}));
+  EXPECT_TRUE(old->params.empty() && old->work_dir.empty());
+  EXPECT_EQ(old->fingerprint, 0U);
+}
+
+TEST(EncodeTest, TraitsComeBackAsTheyWere) {
+  const BatchTraits traits{"compete", "/w", "compete_gpu.log", "multi", "/c/\xff.yaml", 7, ~0ULL};
+  EXPECT_EQ(decode_traits(encoded(traits, encode_traits)).value(), traits);
+  EXPECT_EQ(decode_traits("").value(), BatchTraits{});
+  std::string cut = encoded(traits, encode_traits);
+  cut.pop_back();
+  EXPECT_FALSE(decode_traits(cut));
 }
 
 TEST(EncodeTest, EnvironmentsAndGpusComeBackAsTheyWere) {
@@ -88,7 +139,7 @@ TEST(EncodeTest, EveryCutAndEveryTrailingByteIsAnError) {
 
 TEST(EncodeTest, AnotherVersionIsAnError) {
   std::string bytes = encoded(Request{}, encode_request);
-  bytes[0] = 2;
+  bytes[0] = 3;
   EXPECT_EQ(decode_request(bytes).error().message, "stored request is damaged: unknown version");
 }
 
@@ -110,7 +161,7 @@ TEST(EncodeTest, WhateverDecodesEncodesToTheSameBytes) {
       bytes[random() % bytes.size()] = static_cast<char>(random());
     }
     if (i % 2 == 0) {
-      if (const auto value = decode_request(bytes)) {
+      if (const auto value = decode_request(bytes); value && bytes[0] == request[0]) {
         EXPECT_EQ(encoded(*value, encode_request), bytes);
         ++decoded;
       }

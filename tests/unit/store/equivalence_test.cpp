@@ -22,6 +22,7 @@ void compare(SqliteStore& store, StoreReader& reader, MemoryStore& twin) {
     RC_ASSERT(reader.attempts(row.id).value() == twin.attempts(row.id));
     RC_ASSERT(reader.payload(row.id).value() == twin.payload(row.id));
     RC_ASSERT(store.find_job_state(row.id) == twin.find_job_state(row.id));
+    RC_ASSERT(store.find_ended_job(row.id) == twin.find_ended_job(row.id));
   }
   RC_ASSERT(reader.counts().value() == twin.counts());
   RC_ASSERT(reader.batches({}, 1'000'000).value() == twin.batches());

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -151,7 +153,7 @@ TEST_F(PagesTest, ARareJobIsFoundInManySmallSteps) {
   query.name = "job 4?9";
   const JobListing first = reader_.list(query).value();
   EXPECT_TRUE(first.rows.empty());
-  EXPECT_EQ(first.next, JobId{40}) << "looked at no more than it may";
+  EXPECT_EQ(first.next, ListPlace{{40}}) << "looked at no more than it may";
   EXPECT_EQ(all(query),
             (std::vector<std::uint64_t>{409, 419, 429, 439, 449, 459, 469, 479, 489, 499}));
   EXPECT_EQ(reader_.jobs(query).value().size(), 10U);
@@ -192,6 +194,192 @@ TEST_F(PagesTest, NoPageSortsOrScans) {
       EXPECT_EQ(text.find("SCAN"), std::string::npos) << text;
     }
   }
+}
+
+/// Ten jobs in one batch and 400 beside it: the priority goes from 3 to 7, most have had attempts,
+/// some of them two.
+class SortedTest : public PagesTest {
+ protected:
+  static constexpr std::uint64_t kJobs = 410;
+
+  void run() {
+    Changes changes{change::QueuePut{{1}, {"day", 0}}, change::QueuePut{{2}, {"night", 1}},
+                    change::BatchPut{{1}, "sweep", 1000, 0, 10, Millis(1)}};
+    std::uint64_t attempt = 0;
+    for (std::uint64_t id = 1; id <= kJobs; ++id) {
+      change::JobPut put = job_put(id, id % 41 == 0 ? 1 : 0, 2 - id % 2);
+      auto spec = std::make_shared<JobSpec>(*put.spec);
+      spec->priority = static_cast<std::int32_t>(3 + id * 7 % 5);
+      put.spec = spec;
+      changes.push_back(put);
+    }
+    // Not in the order of ids, and some a second time.
+    for (std::uint64_t n = 0; n < kJobs; ++n) {
+      const std::uint64_t id = 1 + n * 149 % kJobs;
+      change::JobUpdate update = job_update(id, static_cast<JobState>(id % 7));
+      update.wall = Millis(static_cast<std::int64_t>(5'000 + n / 3));  // three end at once
+      changes.push_back(update);
+      if (update.state == JobState::running || update.state == JobState::succeeded || id % 2 == 0) {
+        for (std::uint32_t number = 1; number <= 1 + id % 2; ++number) {
+          changes.push_back(
+              change::AttemptPut{{++attempt}, {id}, number, {"GPU-a"}, {0}, 0, Millis(n)});
+          changes.push_back(change::AttemptEnd{{attempt}, false, {}, Millis(n)});
+        }
+      }
+    }
+    ASSERT_TRUE(driver_.commit(std::move(changes)).status);
+  }
+
+  /// What a plain sort of all rows gives.
+  std::vector<std::uint64_t> plain(const JobFilter& query) {
+    JobFilter by_id = query;
+    by_id.sort = JobSort::id;
+    by_id.descending = false;
+    by_id.after = {};
+    by_id.limit = kJobs;
+    std::vector<ListPlace> places;
+    const auto rows = reader_.jobs(by_id).value();
+    for (const JobRow& row : rows) {
+      places.push_back({row.id, key_of(row, query.sort)});
+    }
+    std::ranges::sort(places, [&](const ListPlace& a, const ListPlace& b) {
+      return goes_before(a, b, query.descending);
+    });
+    std::vector<std::uint64_t> ids;
+    for (const ListPlace& place : places) {
+      ids.push_back(place.id.value);
+    }
+    return ids;
+  }
+
+  static std::optional<std::int64_t> key_of(const JobRow& row, JobSort sort) {
+    switch (sort) {
+      case JobSort::id:
+        return 0;
+      case JobSort::priority:
+        return row.priority;
+      case JobSort::state:
+        return static_cast<std::int64_t>(row.state);
+      case JobSort::started:
+        return row.last_attempt ? std::optional(static_cast<std::int64_t>(row.last_attempt.value))
+                                : std::nullopt;
+      case JobSort::ended:
+        return row.ended ? std::optional(row.ended->count()) : std::nullopt;
+    }
+    std::unreachable();
+  }
+
+  static std::vector<JobFilter> filters() {
+    std::vector<JobFilter> queries(10);
+    queries[1].states = {JobState::queued, JobState::failed};
+    queries[2].states = {JobState::queued};
+    queries[3].queue = "night";
+    queries[4].batch = {1};
+    queries[5].queue = "day";
+    queries[5].batch = {1};
+    queries[5].states = {JobState::succeeded, JobState::cancelled};
+    queries[6].name = "job *2";
+    queries[7].since = Millis(5'060);
+    queries[8].ended_before = Millis(5'060);
+    queries[8].states = {JobState::queued, JobState::succeeded, JobState::failed};
+    queries[9].ids = {{{40}, {90}}, {{7}, {7}}, {{80}, {120}}, {{300}, {10'000}}};
+    return queries;
+  }
+};
+
+constexpr std::array kSortsTried = {JobSort::priority, JobSort::state, JobSort::started,
+                                    JobSort::ended};
+
+TEST_F(SortedTest, EveryPageGivesWhatAPlainSortGives) {
+  run();
+  for (const std::size_t budget : {13U, 100U, 4'000U}) {
+    reader_.sort_budget = reader_.lookup_budget = budget;
+    for (JobFilter query : filters()) {
+      for (const JobSort sort : kSortsTried) {
+        for (const bool descending : {false, true}) {
+          query.sort = sort;
+          query.descending = descending;
+          query.limit = 9;
+          EXPECT_EQ(all(query), plain(query))
+              << to_string(sort) << descending << " budget " << budget;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(SortedTest, WhoeverKeepsItsPlaceComesOnceWhateverHappensToOthers) {
+  run();
+  reader_.sort_budget = reader_.lookup_budget = 50;
+  for (const JobSort sort : kSortsTried) {
+    JobFilter query;
+    query.sort = sort;
+    query.descending = sort == JobSort::ended;
+    query.limit = 20;
+    std::vector<std::uint64_t> seen;
+    std::uint64_t more = 0;
+    while (true) {
+      const JobListing page = reader_.list(query).value();
+      for (const JobRow& row : page.rows) {
+        seen.push_back(row.id.value);
+      }
+      if (!page.next) {
+        break;
+      }
+      query.after = *page.next;
+      // One goes, one comes, and one that was just shown moves.
+      Changes changes;
+      const std::uint64_t moved = seen.back();
+      changes.push_back(job_put(10'000 + 1'000 * static_cast<std::uint64_t>(sort) + ++more, 0, 1));
+      change::JobSet set;
+      set.id = {moved};
+      set.priority = 5;
+      changes.push_back(set);
+      changes.push_back(
+          change::JobsRemove{{{10'000 + 1'000 * static_cast<std::uint64_t>(sort) + more - 1}}});
+      ASSERT_TRUE(driver_.commit(std::move(changes)).status);
+    }
+    std::erase_if(seen, [](std::uint64_t id) { return id > kJobs; });
+    if (sort != JobSort::priority) {  // there some have moved, and may come again or not at all
+      std::ranges::sort(seen);
+      EXPECT_EQ(seen, expected(kJobs, false, [](std::uint64_t) { return true; }))
+          << to_string(sort);
+    }
+  }
+}
+
+TEST_F(SortedTest, NoWalkSortsOrScans) {
+  run();
+  for (JobFilter query : filters()) {
+    for (const JobSort sort : kSortsTried) {
+      for (const bool descending : {false, true}) {
+        for (const ListPlace after : {ListPlace{}, ListPlace{{30}, 4}, ListPlace{{30}}}) {
+          query.sort = sort;
+          query.descending = descending;
+          query.after = after;
+          const auto statements = reader_.sorted_sql(query).value();
+          for (const std::string& sql : statements) {
+            const std::string text = plan(sql);
+            EXPECT_EQ(text.find("TEMP B-TREE"), std::string::npos) << sql << "\n" << text;
+            EXPECT_EQ(text.find("SCAN"), std::string::npos) << sql << "\n" << text;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(SortedTest, APageLooksAtNoMoreThanItMay) {
+  run();
+  reader_.sort_budget = reader_.lookup_budget = 30;
+  JobFilter query;
+  query.sort = JobSort::priority;
+  query.name = "nothing";
+  const JobListing page = reader_.list(query).value();
+  EXPECT_TRUE(page.rows.empty());
+  ASSERT_TRUE(page.next);
+  EXPECT_EQ(page.next->key, 3);
+  EXPECT_TRUE(all(query).empty());
 }
 
 TEST_F(PagesTest, HistoryComesByJobKindAndTimeFromEitherEnd) {
@@ -271,6 +459,70 @@ TEST_F(PagesTest, HistoryReadsItsIndexes) {
     query.jobs = {{{1}, {3}}};
     EXPECT_TRUE(sorts()) << "the few lines of a few jobs";
   }
+}
+
+/// Attempt n of job n begins at 1000 n and ends 1500 later; every tenth takes ten times as long,
+/// and the last has not ended.
+class SpansTest : public PagesTest {
+ protected:
+  static constexpr std::uint64_t kAttempts = 300;
+  static Millis began(std::uint64_t id) { return Millis(1'000 * static_cast<std::int64_t>(id)); }
+  static Millis took(std::uint64_t id) { return Millis(id % 10 == 0 ? 15'000 : 1'500); }
+
+  void run() {
+    fill(kAttempts);
+    Changes changes;
+    for (std::uint64_t id = 1; id <= kAttempts; ++id) {
+      changes.push_back(change::AttemptPut{{id}, {id}, 1, {"GPU-a"}, {3}, 0, began(id)});
+      if (id != kAttempts) {
+        change::AttemptEnd end;
+        end.id = {id};
+        end.verdict.killed = id % 2 == 0;
+        end.wall = began(id) + took(id);
+        changes.push_back(end);
+      }
+    }
+    ASSERT_TRUE(driver_.commit(std::move(changes)).status);
+  }
+};
+
+TEST_F(SpansTest, GivesWhatRanInThatTime) {
+  run();
+  for (const auto& [from, to] : std::vector<std::pair<int, int>>{
+           {0, 1'000'000}, {50'000, 60'000}, {55'500, 55'500}, {0, 999}, {299'000, 400'000}}) {
+    const auto found = reader_.spans(Millis(from), Millis(to), 1'000).value();
+    const auto ran = [&](std::uint64_t id) {
+      return began(id) <= Millis(to) && (id == kAttempts || began(id) + took(id) >= Millis(from));
+    };
+    std::vector<std::uint64_t> ids;
+    for (const AttemptSpan& span : found.spans) {
+      ids.push_back(span.attempt.id.value);
+    }
+    EXPECT_EQ(ids, expected(kAttempts, true, ran)) << from << " " << to;
+    EXPECT_FALSE(found.more);
+  }
+  const AttemptSpan last = reader_.spans(Millis(0), Millis(1'000'000), 1).value().spans.at(0);
+  EXPECT_EQ(last.attempt.gpus, std::vector<std::string>{"GPU-a"});
+  EXPECT_EQ(last.attempt.gpu_indices, std::vector<std::uint32_t>{3});
+  EXPECT_EQ(last.attempt.ended, std::nullopt);
+  EXPECT_EQ(last.name, "job 300");
+}
+
+TEST_F(SpansTest, LooksAtNoMoreThanItMay) {
+  run();
+  EXPECT_TRUE(reader_.spans(Millis(0), Millis(1'000'000), 10).value().more);
+  reader_.scan_budget = 20;
+  const auto found = reader_.spans(Millis(0), Millis(100'000), 1'000).value();
+  EXPECT_EQ(found.spans.size(), 20U);
+  EXPECT_EQ(found.spans.front().attempt.id, AttemptId{100});
+  EXPECT_TRUE(found.more);
+}
+
+TEST_F(SpansTest, ABatchIsFoundByItsId) {
+  fill(10);
+  EXPECT_EQ(reader_.batch({1}).value()->name, "sweep");
+  EXPECT_EQ(reader_.batch({2}).value(), std::nullopt);
+  EXPECT_EQ(reader_.batch({UINT64_MAX}).value(), std::nullopt);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "support.hpp"
 
@@ -49,6 +50,57 @@ class ReaderTest : public testing::Test {
   Driver driver_;
   StoreReader reader_;
 };
+
+TEST_F(ReaderTest, TheNewestOfTheSameExperimentAreFound) {
+  const auto put = [](std::uint64_t id, std::uint64_t fingerprint, const char* name) {
+    auto job = job_put(id);
+    auto spec = std::make_shared<JobSpec>(*job.spec);
+    spec->payload.fingerprint = fingerprint;
+    spec->name = name;
+    job.spec = spec;
+    return job;
+  };
+  ASSERT_TRUE(
+      driver_
+          .commit({put(1, ~0ULL, "a"), job_update(1, JobState::succeeded), put(2, ~0ULL, "a"),
+                   job_update(2, JobState::succeeded), put(3, ~0ULL, "a"),
+                   job_update(3, JobState::cancelled), put(4, ~0ULL, "a"), put(5, ~0ULL, "b"),
+                   put(6, 7, "a"), job_update(6, JobState::killed)})
+          .status);
+  EXPECT_EQ(reader_.same_jobs(~0ULL, "a").value(), (SameJobs{{2}, {4}}));
+  EXPECT_EQ(reader_.same_jobs(~0ULL, "b").value(), (SameJobs{{}, {5}}));
+  EXPECT_EQ(reader_.same_jobs(7, "a").value(), SameJobs{});
+  EXPECT_EQ(reader_.same_jobs(8, "a").value(), SameJobs{});
+  // One that ran after it and failed has written over what it left.
+  auto failed = job_update(7, JobState::failed);
+  failed.attempts = 1;
+  ASSERT_TRUE(driver_.commit({put(7, ~0ULL, "a"), failed}).status);
+  EXPECT_EQ(reader_.same_jobs(~0ULL, "a").value(), (SameJobs{{}, {4}}));
+}
+
+TEST_F(ReaderTest, ARevivedJobHasNoEndLeft) {
+  auto failed = job_update(1, JobState::failed);
+  failed.failure = FailureClass::exit;
+  failed.exit_code = 3;
+  failed.attempts = 2;
+  failed.message = "exit 3";
+  auto again = job_update(1, JobState::queued);
+  again.attempts = 2;
+  again.revived = true;
+  ASSERT_TRUE(driver_.commit({change::QueuePut{{1}, {"day", 0}}, job_put(1), failed}).status);
+  const auto ended = driver_.store().find_ended_job({1});
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->attempts, 2U);
+  ASSERT_TRUE(driver_.commit({again}).status);
+  EXPECT_FALSE(driver_.store().find_ended_job({1})) << "it has not ended any more";
+  const auto row = reader_.job({1}).value().value();
+  EXPECT_EQ(row.state, JobState::queued);
+  EXPECT_FALSE(row.ended || row.failure || row.exit_code);
+  EXPECT_EQ(row.message, "");
+  EXPECT_EQ(row.attempts, 2U);
+  EXPECT_EQ(reader_.counts().value(), (StateCounts{1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(driver_.store().load().value().jobs.size(), 1U);
+}
 
 TEST_F(ReaderTest, AJobIsShownInFull) {
   auto put = job_put(7, 3, 2);
@@ -221,8 +273,10 @@ TEST_F(ReaderTest, CountsFollowEveryChange) {
   fill();
   StateCounts all{};
   StateCounts batch{};
+  std::array<StateCounts, 2> queues{};
   for (std::uint64_t id = 1; id <= 60; ++id) {
     ++all[id % 7];
+    ++queues.at(reader_.job({id}).value()->queue_id.value - 1)[id % 7];
     batch[id % 7] += id % 3 == 0 ? 1 : 0;
   }
   EXPECT_EQ(reader_.counts().value(), all);
@@ -233,7 +287,32 @@ TEST_F(ReaderTest, CountsFollowEveryChange) {
   EXPECT_EQ(batches[0].counts, batch);
   EXPECT_EQ(batches[0].name, "sweep");
   EXPECT_EQ(reader_.queues().value(),
-            (std::vector<QueueRow>{{{1}, {"day", 0}}, {{2}, {"night", 1}}}));
+            (std::vector<QueueRow>{{{1}, {"day", 0}, false, queues[0]},
+                                   {{2}, {"night", 1}, false, queues[1]}}));
+}
+
+TEST_F(ReaderTest, TheCountsOfQueuesFollowMovesAndRemovals) {
+  ASSERT_TRUE(driver_
+                  .commit({change::QueuePut{{1}, {"day", 0}}, change::QueuePut{{2}, {"night", 1}},
+                           job_put(1), job_put(2), job_put(3), job_put(4, 0, 2)})
+                  .status);
+  change::JobSet move;
+  move.id = {1};
+  move.queue = QueueId{2};
+  change::JobSet stay;
+  stay.id = {2};
+  stay.queue = QueueId{1};
+  // Moved and ended in one transaction, it counts as ended, there.
+  ASSERT_TRUE(
+      driver_
+          .commit({move, stay, job_update(1, JobState::succeeded), job_update(3, JobState::killed)})
+          .status);
+  const auto counts = [&](std::size_t at) { return reader_.queues().value().at(at).counts; };
+  EXPECT_EQ(counts(0), (StateCounts{1, 0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(counts(1), (StateCounts{1, 0, 0, 1, 0, 0, 0}));
+  ASSERT_TRUE(driver_.commit({change::JobsRemove{{{1}, {3}, {99}}}}).status);
+  EXPECT_EQ(counts(0), (StateCounts{1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(counts(1), (StateCounts{1, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST_F(ReaderTest, BatchesComeInPages) {

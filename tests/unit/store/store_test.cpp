@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <mutex>
 
@@ -47,6 +47,86 @@ TEST_F(StoreTest, ACleanCloseLeavesOneFileWithEverything) {
   }
   EXPECT_FALSE(std::filesystem::exists(dir_ / "store.db-wal"));
   EXPECT_EQ(Driver(options_for(file_)).store().load().value().jobs.size(), 1U);
+}
+
+TEST_F(StoreTest, RulesDelaysDrainsAndUsageComeBack) {
+  {
+    Driver driver(options_for(file_));
+    auto put = job_put(1, 3, 2);
+    auto spec = std::make_shared<JobSpec>(*put.spec);
+    spec->request.rules = {{"gpu_left", "1"}};
+    spec->start_at = Millis(9'000);
+    put.spec = spec;
+    auto again = job_update(2, JobState::queued);
+    again.attempts = 1;
+    again.not_before = Millis(7'000);
+    change::BatchPut batch{{3}, "sweep", 1000, 5, 1, Millis(1)};
+    batch.rules = {{"order", "random"}};
+    const change::AttemptPut attempt{{9}, {4}, 1, {"GPU-a"}, {0}, kGiB, Millis(55)};
+    ASSERT_TRUE(
+        driver
+            .commit({change::QueuePut{{2}, {"night", 1, {{"strategy", "pack"}}}}, batch, put,
+                     job_put(2), again, job_put(4), attempt, job_update(4, JobState::running),
+                     change::AttemptGivesWay{{9}, GivesWay::stranger}, change::InstancePut{true},
+                     change::EccPut{"GPU-a", 2}, change::EccPut{"GPU-b", 1},
+                     change::EccPut{"GPU-b", 4}, change::DrainPut{"GPU-a", true, "fan", Millis(1)},
+                     change::DrainPut{"GPU-b", true, "xid", Millis(1)},
+                     change::UsagePut{false, 1000, 1.5, Millis(1)},
+                     change::UsagePut{true, 3, 2.5, Millis(2)},
+                     change::UsagePut{true, 8, 2.5, Millis(2)}})
+            .status);
+    ASSERT_TRUE(driver
+                    .commit({change::DrainPut{"GPU-b", false, "", Millis(3)},
+                             change::UsagePut{false, 1000, 0.5, Millis(3)},
+                             change::BatchRules{{3}, {{"order", "fifo"}}, 6}})
+                    .status);
+    StoreReader reading = reader();
+    EXPECT_EQ(reading.job(JobId{1}).value()->not_before, Millis(9'000));
+    EXPECT_EQ(reading.attempts(JobId{4}).value().at(0).gives_way, GivesWay::stranger);
+  }
+  const Snapshot snapshot = Driver(options_for(file_)).store().load().value();
+  EXPECT_TRUE(snapshot.paused);
+  EXPECT_EQ(snapshot.drains, (std::map<std::string, std::string>{{"GPU-a", "fan"}}));
+  EXPECT_EQ(snapshot.ecc, (std::map<std::string, std::uint64_t>{{"GPU-a", 2}, {"GPU-b", 4}}));
+  ASSERT_EQ(snapshot.usage.size(), 2U) << "that of a batch without live jobs is not needed";
+  EXPECT_EQ(snapshot.usage[0].gpu_ms, 0.5);
+  EXPECT_EQ(snapshot.usage[1].id, 3U);
+  EXPECT_EQ(snapshot.queues.at(0).second.rules, (Overrides{{"strategy", "pack"}}));
+  EXPECT_EQ(snapshot.batches.at(0).rules, (Overrides{{"order", "fifo"}}));
+  EXPECT_EQ(snapshot.batches.at(0).max_concurrent, 6U);
+  ASSERT_EQ(snapshot.jobs.size(), 3U);
+  EXPECT_EQ(snapshot.jobs[0].request.rules, (Overrides{{"gpu_left", "1"}}));
+  EXPECT_EQ(snapshot.jobs[0].not_before, Millis(9'000));
+  EXPECT_FALSE(snapshot.jobs[0].backing_off);
+  EXPECT_EQ(snapshot.jobs[0].submitted, Millis(1'001));
+  EXPECT_EQ(snapshot.jobs[1].not_before, Millis(7'000));
+  EXPECT_TRUE(snapshot.jobs[1].backing_off);
+  EXPECT_EQ(snapshot.attempts.at(0).started, Millis(55));
+  EXPECT_EQ(snapshot.attempts.at(0).gives_way, GivesWay::stranger);
+}
+
+TEST_F(StoreTest, WhatAJobStillWaitsForDependsOnTheKindOfDependency) {
+  Driver driver(options_for(file_));
+  Changes changes = {job_put(1), job_put(2), job_put(3), job_update(1, JobState::succeeded),
+                     job_update(2, JobState::failed)};
+  for (const After kind : {After::ok, After::any, After::failed}) {
+    auto put = job_put(10 + static_cast<std::uint64_t>(kind));
+    auto spec = std::make_shared<JobSpec>(*put.spec);
+    spec->after_kind = kind;
+    put.spec = spec;
+    put.after = {{1}, {2}, {3}, {99}};  // the last has been removed
+    changes.push_back(put);
+  }
+  ASSERT_TRUE(driver.commit(std::move(changes)).status);
+  const Snapshot snapshot = driver.store().load().value();
+  ASSERT_EQ(snapshot.jobs.size(), 4U);
+  EXPECT_EQ(snapshot.jobs[1].after, (std::vector<JobId>{{2}, {3}}));
+  EXPECT_EQ(snapshot.jobs[2].after, (std::vector<JobId>{{3}}));
+  EXPECT_EQ(snapshot.jobs[3].after, (std::vector<JobId>{{1}, {3}}));
+  EXPECT_EQ(snapshot.jobs[3].after_kind, After::failed);
+  EXPECT_EQ(snapshot.failed_dependencies,
+            (std::vector<std::pair<JobId, JobState>>{{{1}, JobState::succeeded},
+                                                     {{2}, JobState::failed}}));
 }
 
 TEST_F(StoreTest, EveryChangeComesBackFromLoad) {

@@ -127,11 +127,52 @@ std::string Workload::bytes(std::size_t most) {
   return text;
 }
 
+Overrides Workload::rules() {
+  Overrides rules;
+  for (std::uint64_t n = below(3); n > 0; --n) {
+    rules.insert_or_assign(fmt::format("rule.{}", below(4)), bytes(6));
+  }
+  return rules;
+}
+
+BatchTraits Workload::traits() {
+  return coin() ? BatchTraits{}
+                : BatchTraits{bytes(4), "/" + bytes(6), "x.log", "multi", bytes(9), 3, below(100)};
+}
+
+void Workload::instance(Changes& changes) {
+  switch (below(4)) {
+    case 0:
+      changes.push_back(change::InstancePut{coin()});
+      break;
+    case 1:
+      changes.push_back(
+          change::DrainPut{fmt::format("GPU-{}", below(3)), coin(), bytes(10), tick()});
+      break;
+    case 2:
+      if (last_batch_ > 0) {
+        changes.push_back(change::BatchRules{
+            {1 + below(last_batch_)}, rules(), static_cast<std::uint32_t>(below(4))});
+      }
+      break;
+    default: {
+      const bool batch = coin() && !jobs_.empty() && jobs_.back().batch;
+      const std::uint64_t id = batch ? jobs_.back().batch.value : below(3);
+      changes.push_back(
+          change::UsagePut{batch, id, static_cast<double>(below(1'000'000)) / 7, tick()});
+    }
+  }
+}
+
 void Workload::settings(Changes& changes) {
   if (last_queue_ == 0 || below(4) == 0) {
     const std::uint64_t id = last_queue_ == 0 || coin() ? ++last_queue_ : 1 + below(last_queue_);
     changes.push_back(change::QueuePut{
-        {id}, {fmt::format("queue {}", id), static_cast<std::uint32_t>(below(4))}, coin()});
+        {id},
+        {fmt::format("queue {}", id), static_cast<std::uint32_t>(below(4)), rules()},
+        coin()});
+  } else if (coin()) {
+    instance(changes);
   } else {
     changes.push_back(change::ResourcePut{fmt::format("licence {}", below(3)), below(100)});
   }
@@ -150,8 +191,17 @@ void Workload::submit(Changes& changes) {
   const auto owner = static_cast<std::uint32_t>(below(3));
   if (jobs > 1 || coin()) {
     batch = {++last_batch_};
-    changes.push_back(change::BatchPut{batch, bytes(8), owner, static_cast<std::uint32_t>(below(3)),
-                                       jobs, tick()});
+    changes.push_back(change::BatchPut{batch,
+                                       bytes(8),
+                                       owner,
+                                       static_cast<std::uint32_t>(below(3)),
+                                       jobs,
+                                       tick(),
+                                       false,
+                                       false,
+                                       {},
+                                       rules(),
+                                       traits()});
   }
   const JobId first{last_job_ + 1};
   for (std::uint64_t n = 0; n < jobs; ++n) {
@@ -164,11 +214,13 @@ void Workload::submit(Changes& changes) {
       spec->request.gpu_memory = random_() >> below(64);
     }
     if (below(4) == 0) {
-      spec->request.min_free_memory = below(1000);
-      spec->request.max_utilization = static_cast<std::uint32_t>(below(101));
+      spec->request.rules = rules();
+      spec->request.time = Millis(below(100'000));
       spec->request.resources["licence 1"] = below(5);
     }
     spec->retries = static_cast<std::uint32_t>(below(3));
+    spec->after_kind = static_cast<After>(below(3));
+    spec->start_at = coin() ? Millis{0} : tick();
     Payload& payload = spec->payload;
     payload.environment = environments_[below(environments_.size())];
     payload.commands.push_back({coin(), {bytes(20)}});
@@ -178,6 +230,12 @@ void Workload::submit(Changes& changes) {
       payload.nice = -static_cast<std::int32_t>(below(20));
       payload.time_limit = Millis(below(100'000));
       payload.linger = coin();
+      payload.warning = coin() ? WarningSignal{12, Millis(30'000)} : WarningSignal{};
+    }
+    if (coin()) {
+      payload.params = {{"lr", bytes(4)}, {"seed", bytes(2)}};
+      payload.fingerprint = 1 + below(20);
+      payload.work_dir = "/" + bytes(5);
     }
     payload.cwd = "/" + bytes(10);
     change::JobPut put{{++last_job_}, batch, {1 + below(last_queue_)}, owner, tick(), spec, {}};
@@ -239,6 +297,10 @@ void Workload::end(Changes& changes, Job& job) {
       update.kill_grace = Millis(below(60'000));
     }
     update.retries_used = job.attempts;
+    if (update.state == JobState::queued && coin()) {
+      update.not_before = tick();
+      update.excused = 2;
+    }
   }
   update.exit_code = end.verdict.exit_code;
   update.attempts = job.attempts;
@@ -267,6 +329,7 @@ change::JobSet Workload::set(JobId id) {
   maybe(set.grace, Millis(below(90'000)));
   Request request;
   request.cpus = static_cast<std::uint32_t>(below(64));
+  request.rules = rules();
   maybe(set.request, request);
   return set;
 }
@@ -307,6 +370,15 @@ Transaction Workload::next() {
     }
     if (kind == 4) {
       transaction.changes.push_back(set(job.id));
+    } else if (is_terminal(job.state) && coin()) {
+      auto update = job_update(job.id.value, JobState::queued);
+      update.attempts = job.attempts;
+      update.revived = true;
+      job.state = update.state;
+      transaction.changes.push_back(update);
+    } else if (job.state == JobState::running && below(5) == 0) {
+      transaction.changes.push_back(
+          change::AttemptGivesWay{job.attempt, static_cast<GivesWay>(below(3))});
     } else if (job.state == JobState::queued) {
       start(transaction, job);
     } else if (job.state == JobState::running && below(4) == 0) {
@@ -322,17 +394,29 @@ Transaction Workload::next() {
 }
 
 std::string describe(const Snapshot& s) {
-  std::string text = fmt::format("last {} {} {} {}\n", s.last_job.value, s.last_attempt.value,
-                                 s.last_batch.value, s.last_queue.value);
+  std::string text =
+      fmt::format("last {} {} {} {} paused {}\n", s.last_job.value, s.last_attempt.value,
+                  s.last_batch.value, s.last_queue.value, s.paused);
+  for (const auto& [gpu, why] : s.drains) {
+    text += fmt::format("drained {} {}\n", gpu, why);
+  }
+  for (const auto& usage : s.usage) {
+    text +=
+        fmt::format("used {} {} {} {}\n", usage.batch, usage.id, usage.gpu_ms, usage.wall.count());
+  }
+  for (const auto& [id, state] : s.failed_dependencies) {
+    text += fmt::format("ended {} {}\n", id.value, to_string(state));
+  }
   for (const auto& [id, spec] : s.queues) {
-    text += fmt::format("queue {} {} {} {}\n", id.value, spec.name, spec.limit,
-                        s.paused_queues.contains(id));
+    text += fmt::format("queue {} {} {} {} {}\n", id.value, spec.name, spec.limit,
+                        s.paused_queues.contains(id), fmt::join(spec.rules, ";"));
   }
   for (const auto& [name, total] : s.resources) {
     text += fmt::format("resource {} {}\n", name, total);
   }
   for (const auto& batch : s.batches) {
-    text += fmt::format("batch {} {} {}\n", batch.id.value, batch.name, batch.max_concurrent);
+    text += fmt::format("batch {} {} {} {}\n", batch.id.value, batch.name, batch.max_concurrent,
+                        fmt::join(batch.rules, ";"));
   }
   for (const auto& job : s.jobs) {
     std::vector<std::uint64_t> after;
@@ -341,16 +425,20 @@ std::string describe(const Snapshot& s) {
     }
     const auto& r = job.request;
     text += fmt::format(
-        "job {} b{} q{} o{} p{} g{}..{} {} {} {} after {} r{} u{} a{} s{} k{} {} rank {} {}\n",
+        "job {} b{} q{} o{} p{} g{}..{} {} {} {} after {} r{} u{} a{} s{} k{} {} rank {} {}"
+        " {} submitted {} not before {} {} excused {} last end {}\n",
         job.id.value, job.batch.value, job.queue.value, job.owner, job.priority, r.gpus.min,
-        r.gpus.max, r.gpu_memory.value_or(~0ULL), r.min_free_memory.value_or(~0ULL),
-        r.resources.size(), fmt::join(after, ","), job.retries, job.retries_used, job.attempts,
+        r.gpus.max, r.gpu_memory.value_or(~0ULL), fmt::join(r.rules, ";"), r.resources.size(),
+        fmt::join(after, ","), job.retries, job.retries_used, job.attempts,
         static_cast<int>(job.state), job.kill_requested,
-        job.kill_grace.value_or(Millis(-1)).count(), job.rank, job.expedited);
+        job.kill_grace.value_or(Millis(-1)).count(), job.rank, job.expedited,
+        to_string(job.after_kind), job.submitted.count(), job.not_before.count(), job.backing_off,
+        job.excused, job.last_end.count());
   }
   for (const auto& a : s.attempts) {
-    text += fmt::format("attempt {} job {} #{} {} {} {}\n", a.id.value, a.job.value, a.number,
-                        fmt::join(a.gpus, ","), a.gpu_memory, a.boot_id);
+    text += fmt::format("attempt {} job {} #{} {} {} {} {} {}\n", a.id.value, a.job.value, a.number,
+                        fmt::join(a.gpus, ","), a.gpu_memory, a.boot_id, a.started.count(),
+                        a.gives_way ? to_string(*a.gives_way) : "-");
   }
   return text;
 }
@@ -368,9 +456,9 @@ std::string dump(const fs::path& file, const std::string& vfs) {
     }
     return 0;
   };
-  for (const char* table :
-       {"counters", "queues", "resources", "batches", "jobs", "payloads", "environments",
-        "dependencies", "boots", "attempts", "client_keys", "history"}) {
+  for (const char* table : {"counters", "queue_counters", "queues", "resources", "batches", "jobs",
+                            "payloads", "environments", "fingerprints", "dependencies", "boots",
+                            "attempts", "client_keys", "history", "drains", "usage"}) {
     std::string columns;
     BERTH_ASSERT(sqlite3_exec(db,
                               fmt::format("SELECT group_concat('quote(\"'||name||'\")') FROM "

@@ -92,6 +92,9 @@ class Workload {
   void end(Changes& changes, Job& job);
   [[nodiscard]] change::JobSet set(JobId id);
   void settings(Changes& changes);
+  void instance(Changes& changes);
+  Overrides rules();
+  BatchTraits traits();
   void remove(Changes& changes, const Job& first);
 
   std::mt19937_64 random_;

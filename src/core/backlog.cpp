@@ -1,0 +1,142 @@
+#include "core/backlog.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/decide.hpp"
+
+namespace berth {
+namespace {
+
+/// Reasons of many jobs, put together where they are the same.
+class Holdups {
+ public:
+  Holdups(const State& state, Now now) : state_(state), room_(room_to_explain(state, now)) {}
+
+  void add(const Job& job, std::uint64_t count) {
+    auto reasons = explain(state_, job, room_);
+    if (reasons.empty() || count == 0) {
+      return;
+    }
+    Reason& reason = reasons.front();
+    if (reason.kind == Reason::Kind::held) {  // each of those has words of its own
+      reason.text = "held; `berth resume` lets them wait for their turn again";
+    }
+    const std::pair key{reason.kind, reason.text};
+    const auto [it, fresh] = groups_.try_emplace(key, Holdup{std::move(reason), job.id, 0});
+    it->second.jobs += count;
+    it->second.first = std::min(it->second.first, job.id);
+  }
+
+  [[nodiscard]] std::vector<Holdup> sorted() && {
+    std::vector<Holdup> result;
+    for (auto& [key, holdup] : groups_) {
+      result.push_back(std::move(holdup));
+    }
+    std::ranges::sort(result, [](const Holdup& a, const Holdup& b) {
+      return a.jobs != b.jobs ? a.jobs > b.jobs : a.first < b.first;
+    });
+    return result;
+  }
+
+ private:
+  const State& state_;
+  Room room_;
+  std::map<std::pair<Reason::Kind, std::string>, Holdup> groups_;
+};
+
+/// Of those that stand in no line there may be many, alike in what they wait for; a sample tells.
+constexpr std::size_t kLooks = 200;
+
+}  // namespace
+
+Backlog backlog(const State& state, Now now) {
+  Backlog result;
+  Holdups holdups(state, now);
+  state.ready.for_each([&](const OrderKey& first, std::size_t count) {
+    result.waiting += count;
+    holdups.add(state.jobs.at(first.job), 1);
+    if (count > 1) {
+      // In a serial queue those behind wait for the first, elsewhere for what it waits for.
+      const Job& job = state.jobs.at(first.job);
+      const bool serial = state.queues.at(job.queue).limit == 1 && !job.expedited;
+      const OrderKey* behind = serial ? state.ready.second(state.lane(job), job.shape) : nullptr;
+      holdups.add(behind != nullptr ? state.jobs.at(behind->job) : job, count - 1);
+    }
+  });
+  std::size_t looks = 0;
+  const auto apart = [&](JobId id) {
+    const auto job = state.jobs.find(id);
+    if (job != state.jobs.end() && job->second.waits()) {
+      ++result.waiting;
+      if (++looks <= kLooks) {
+        holdups.add(job->second, 1);
+      }
+    }
+  };
+  for (const auto& [id, after] : state.pending) {
+    apart(id);
+  }
+  for (const auto& [id, delay] : state.delays) {
+    if (!state.pending.contains(id)) {
+      apart(id);
+    }
+  }
+  for (const JobId id : state.held) {
+    if (!state.pending.contains(id) && !state.delays.contains(id)) {
+      apart(id);
+    }
+  }
+  result.holdups = std::move(holdups).sorted();
+  return result;
+}
+
+std::optional<std::uint64_t> jobs_ahead(const State& state, const Job& job, std::uint64_t most) {
+  if (!job.ready()) {
+    return std::nullopt;
+  }
+  return job.expedited ? 0 : state.ready.ahead(job.queue, state.order(job), most);
+}
+
+std::optional<Prospect> foretell(const State& state, const Job& job, Now now) {
+  if (!job.ready() || state.request(job).gpus.min == 0) {
+    return std::nullopt;
+  }
+  const auto plan = outlook(state, job, now);
+  if (!plan) {
+    return std::nullopt;
+  }
+  std::set<JobId> jobs;
+  for (const AttemptId id : plan->after) {
+    jobs.insert(state.attempts.at(id).job);
+  }
+  if (jobs.empty()) {
+    return std::nullopt;
+  }
+  Prospect found{{}, {jobs.begin(), jobs.end()}, {}};
+  for (const std::string& uuid : plan->gpus) {
+    if (const Gpu* gpu = state.gpu(uuid)) {
+      found.gpus.push_back(gpu->facts.index);
+    }
+  }
+  std::ranges::sort(found.gpus);
+  if (plan->when) {
+    found.within = std::max(Millis{0}, *plan->when - now.mono);
+  }
+  return found;
+}
+
+std::string describe(const Prospect& prospect) {
+  return fmt::format(
+      "GPU{} {} would fit when {} end{}{}", prospect.gpus.size() == 1 ? "" : "s",
+      fmt::join(prospect.gpus, ", "), list_jobs(prospect.jobs),
+      prospect.jobs.size() == 1 ? "s" : "",
+      prospect.within ? fmt::format(", within {}", format_duration(*prospect.within)) : "");
+}
+
+}  // namespace berth

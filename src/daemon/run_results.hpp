@@ -1,0 +1,36 @@
+#pragma once
+// The table of `berth results`, made by the daemon: what runs have told in their reports and logs.
+// May block, and take long.
+
+#include <string>
+#include <vector>
+
+#include "api/remote.hpp"
+#include "api/resources.hpp"
+#include "base/result.hpp"
+#include "base/time.hpp"
+
+namespace berth {
+
+/// Until when, by the monotonic clock.
+struct ResultsTime {
+  Millis enough{0};  ///< then no further run is begun
+  Millis end{0};     ///< then it has taken too long
+};
+
+struct ResultsPlaces {
+  std::string logs;
+  std::uint32_t owner = 0;
+};
+
+[[nodiscard]] Result<std::string> make_results(const std::vector<JobView>& jobs,
+                                               const ResultsQuery& query,
+                                               const ResultsPlaces& places, ResultsTime time);
+
+/// What the runs of these jobs, which are in order, have told. `more`: there are others behind
+/// them.
+[[nodiscard]] Result<std::string> tell_runs(const std::vector<JobView>& jobs, bool more,
+                                            const RunsRequest& request, const ResultsPlaces& places,
+                                            ResultsTime time);
+
+}  // namespace berth

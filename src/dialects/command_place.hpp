@@ -1,0 +1,19 @@
+#pragma once
+// Which command file is meant where none is given.
+
+#include <filesystem>
+#include <optional>
+
+#include "dialects/dialect.hpp"
+#include "jobspec/other_files.hpp"
+
+namespace berth {
+
+/// What a scheduler's program takes that is started in `directory` without a word: the
+/// configuration there, if that names a command file for `options.cards`, otherwise the command
+/// file that has the usual name. None: neither is there, or `options` do not say which of the
+/// programs it is.
+[[nodiscard]] std::optional<std::filesystem::path> usual_command_file(
+    const std::filesystem::path& directory, const DialectOptions& options, const ReadFile& read);
+
+}  // namespace berth

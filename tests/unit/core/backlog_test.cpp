@@ -1,0 +1,99 @@
+// What holds up everything that waits, and what has to end so that a job fits.
+
+#include <gtest/gtest.h>
+
+#include "core/backlog.hpp"
+#include "unit/core/policy_table.hpp"
+
+namespace berth::testing {
+namespace {
+
+std::string foretold(const World& w, std::uint64_t job) {
+  const auto outlook = foretell(w.state, *w.state.job(JobId{job}), w.now);
+  return outlook ? describe(*outlook) : std::string();
+}
+
+TEST(Foretell, NamesOnlyTheJobsThatHaveToEnd) {
+  World w;
+  w.see_idle(1);
+  w.submit(copies(2, a_job().memory(10 * kGiB)));
+  w.submit({a_job().memory(10 * kGiB)});
+  EXPECT_EQ(w.decide(), "1:0 2:0");
+  EXPECT_EQ(foretold(w, 3), "GPU 0 would fit when job 1 ends");
+}
+
+TEST(Foretell, NamesAllOfThemWhereAllHaveToEnd) {
+  World w;
+  w.see_idle(1);
+  w.submit(copies(2, a_job().memory(10 * kGiB)));
+  w.submit({a_job()});
+  EXPECT_EQ(w.decide(), "1:0 2:0");
+  EXPECT_EQ(foretold(w, 3), "GPU 0 would fit when jobs 1, 2 end");
+}
+
+TEST(Foretell, KnowsWhenFromTimeLimits) {
+  World w;
+  w.see_idle(2);
+  w.submit({a_job().time(kHour), a_job().time(2 * kHour), a_job()});
+  EXPECT_EQ(w.decide(), "1:0 2:1");
+  EXPECT_EQ(foretold(w, 3), "GPU 0 would fit when job 1 ends, within 1h 00m");
+}
+
+TEST(Foretell, SaysNothingWhereStrangersAreInTheWay) {
+  World w;
+  w.see({a_gpu(0).utilization(90).with(a_stranger().memory(20 * kGiB).utilization(90))});
+  w.submit({a_job()});
+  w.decide();
+  EXPECT_EQ(foretold(w, 1), "");
+}
+
+TEST(BacklogOf, CountsThoseThatAreHeld) {
+  World w;
+  w.submit(copies(3, a_cpu_job()));
+  ASSERT_TRUE(w.apply(event::Pause{{JobId{1}, JobId{3}}}));
+  EXPECT_EQ(w.decide(), "2:-");
+  const Backlog found = backlog(w.state, w.now);
+  EXPECT_EQ(found.waiting, 2U);
+  ASSERT_EQ(found.holdups.size(), 1U);
+  EXPECT_EQ(found.holdups[0].reason.kind, Reason::Kind::held);
+  EXPECT_EQ(found.holdups[0].jobs, 2U);
+  EXPECT_EQ(found.holdups[0].first, JobId{1});
+}
+
+TEST(BacklogOf, CountsAHeldFollowerOnce) {
+  World w;
+  w.submit({a_cpu_job(), a_cpu_job().after_index(0)});
+  ASSERT_TRUE(w.apply(event::Pause{{JobId{2}}}));
+  EXPECT_EQ(w.decide(), "1:-");
+  EXPECT_EQ(backlog(w.state, w.now).waiting, 1U);
+}
+
+TEST(Reasons, HaveWhatTheirSentencesAreMadeOf) {
+  World w;
+  w.see_idle(1);
+  w.set_queue("night", 1);
+  w.submit(copies(2, a_job().queue("night")));
+  w.submit({a_job().memory(30 * kGiB), a_cpu_job().after(1)});
+  EXPECT_EQ(w.decide(), "1:0");
+  const auto first = [&](std::uint64_t job) {
+    return explain(w.state, *w.state.job(JobId{job}), w.now).front();
+  };
+  using Numbers = std::map<std::string, std::uint64_t>;
+  using Names = std::map<std::string, std::string>;
+  EXPECT_EQ(first(2).facts.numbers, (Numbers{{"limit", 1}}));
+  EXPECT_EQ(first(2).facts.names, (Names{{"queue", "night"}}));
+  EXPECT_EQ(first(3).facts.numbers,
+            (Numbers{{"asked", 1}, {"fitting", 0}, {"possible", 0}, {"total", 1}}));
+  ASSERT_EQ(first(3).gpus.size(), 1U);
+  EXPECT_EQ(describe(first(3).gpus[0]), "GPU 0: " + describe_alone(first(3).gpus[0]));
+  EXPECT_EQ(first(4).facts.names, (Names{{"outcome", "ok"}}));
+  EXPECT_EQ(first(4).jobs, std::vector{JobId{1}});
+  // The same in the list of what holds up everything.
+  for (const Holdup& holdup : backlog(w.state, w.now).holdups) {
+    EXPECT_EQ(holdup.reason.facts.numbers, first(holdup.first.value).facts.numbers);
+    EXPECT_EQ(holdup.reason.text, first(holdup.first.value).text);
+  }
+}
+
+}  // namespace
+}  // namespace berth::testing
