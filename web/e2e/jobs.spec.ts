@@ -1,0 +1,402 @@
+// What one does to jobs.
+
+import { expect, test, until, waiting } from './berth';
+import type { Page } from '@playwright/test';
+
+const LONG = 'while true; do echo tick; sleep 1; done';
+
+async function open(page: Page, id: number) {
+  await page.goto(`/ui/state/${id}`);
+  await page.locator('.job-title').waitFor();
+}
+const undo = (page: Page) => page.getByRole('button', { name: 'Undo' }).click();
+const menu = async (page: Page, item: string) => {
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: item }).click();
+};
+test('a running job is killed after a question', async ({ console: page, instance }) => {
+  const id = await instance.add(LONG, { name: 'to-kill' });
+  await instance.reaches(id, 'running');
+  await open(page, id);
+  await page.getByRole('button', { name: 'Kill' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+  expect(await instance.state(id)).toBe('running');
+  await page.getByRole('button', { name: 'Kill' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Kill' }).click();
+  await instance.reaches(id, 'killed');
+  await expect(page.locator('.job-title')).toContainText('killed');
+});
+
+test('a waiting job is cancelled, and that can be undone', async ({ console: page, instance }) => {
+  const id = await waiting(instance, 'to-cancel');
+  await open(page, id);
+  await expect(page.getByRole('heading', { name: 'Why it waits' })).toBeVisible();
+  await page.getByRole('button', { name: 'Kill' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Kill' }).click();
+  await instance.reaches(id, 'cancelled');
+  await undo(page);
+  await instance.reaches(id, 'queued');
+  await instance.post('/api/jobs/kill', { ids: [id] });
+});
+
+test('a job that was to start later is not offered back', async ({ console: page, instance }) => {
+  const id = await instance.add('echo too early', {
+    name: 'to-start-later',
+    start_at: Date.now() + 3_600_000,
+  });
+  await open(page, id);
+  await page.getByRole('button', { name: 'Kill' }).click();
+  await expect(page.getByRole('alertdialog')).toContainText('cannot be undone either');
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Kill' }).click();
+  await instance.reaches(id, 'cancelled');
+  await expect(page.getByText('0 are being ended, 1 cancelled.')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Undo' })).toHaveCount(0);
+});
+
+test('a job is paused and goes on', async ({ console: page, instance }) => {
+  const id = await instance.add(LONG, { name: 'to-pause' });
+  await instance.reaches(id, 'running');
+  await open(page, id);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await instance.reaches(id, 'paused');
+  await undo(page);
+  await instance.reaches(id, 'running');
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await instance.reaches(id, 'paused');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await instance.reaches(id, 'running');
+  await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
+});
+
+test('a failed job runs again under its id, and its attempts are told apart', async ({
+  console: page,
+  instance,
+}) => {
+  const id = await instance.add(
+    'test -e done || { touch done; echo first; exit 3; }; echo second',
+    { name: 'to-retry' },
+  );
+  await instance.reaches(id, 'failed');
+  await open(page, id);
+  await expect(page.locator('.job-message')).toContainText('code 3');
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await instance.reaches(id, 'succeeded');
+  await expect(page.getByRole('button', { name: /Attempt 2/ })).toBeVisible();
+  await expect(page.getByRole('log')).toContainText('second');
+  await page.getByRole('button', { name: /Attempt 1/ }).click();
+  await expect(page.getByRole('log')).toContainText('first');
+});
+
+test('jobs change queue, priority and place', async ({ console: page, instance }) => {
+  const id = await waiting(instance, 'to-move', { priority: 5 });
+  await open(page, id);
+  await menu(page, 'Change the priority');
+  await page.getByRole('textbox', { name: 'Priority' }).fill('2');
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+  await until(
+    'its priority is 2',
+    async () => (await instance.jobs({ ids: String(id) }))[0]?.priority === 2,
+  );
+  await undo(page);
+  await until(
+    'its priority is 5',
+    async () => (await instance.jobs({ ids: String(id) }))[0]?.priority === 5,
+  );
+  await menu(page, 'Move to another queue');
+  await page.getByRole('textbox', { name: 'Queue' }).fill('elsewhere');
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+  await until(
+    'it is in the queue',
+    async () => (await instance.jobs({ ids: String(id) }))[0]?.queue === 'elsewhere',
+  );
+  await menu(page, 'Move to the front');
+  await expect(page.getByText('1 moved.').last()).toBeVisible();
+  await menu(page, 'Start before all others');
+  await expect(page.getByText('1 go before all others.')).toBeVisible();
+  await instance.post('/api/jobs/kill', { ids: [id] });
+});
+
+test('a job is edited and submitted again, and cloned', async ({ console: page, instance }) => {
+  const log = `${instance.work}/to-edit.log`;
+  const id = await instance.add('echo old', { name: 'to-edit', log });
+  await instance.reaches(id, 'succeeded');
+  await open(page, id);
+  await page.getByRole('button', { name: 'Edit and resubmit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Retries').fill('many');
+  await expect(dialog.getByRole('button', { name: 'Submit' })).toBeDisabled();
+  await dialog.getByLabel('Retries').fill('1');
+  await dialog.getByLabel('Command').fill('echo new');
+  await expect(dialog.getByLabel('Log file')).toHaveValue(log);
+  await dialog.getByLabel('Log file').fill('');
+  await dialog.getByLabel('Name').fill('edited');
+  await dialog.getByRole('button', { name: 'Submit' }).click();
+  await page.waitForURL((url) => !url.pathname.endsWith(`/${id}`));
+  await expect(page.locator('h1')).toHaveText('edited');
+  await expect(page.getByRole('log')).toContainText('new');
+  const before = page.url();
+  await page.getByRole('button', { name: 'Clone' }).click();
+  await page.waitForURL((url) => url.href !== before);
+  await expect(page.locator('h1')).toHaveText('edited');
+});
+
+test('a copy is as its original: commands of many lines, and what it waits for', async ({
+  console: page,
+  instance,
+}) => {
+  const first = await waiting(instance, 'goes-first');
+  const later = Date.now() + 3_600_000;
+  const heredoc = 'cat <<END\none\n\ntwo\nEND';
+  const id = await instance.add('true', {
+    name: 'whole',
+    after: [first],
+    after_kind: 'any',
+    start_at: later,
+    commands: [
+      { shell: false, argv: ['echo', 'two words'] },
+      { shell: true, argv: [heredoc] },
+    ],
+  });
+  interface Copy {
+    after: number[];
+    after_kind: string;
+    start_at: number;
+    commands: unknown[];
+  }
+  const shown = async () =>
+    (await instance.get(`/api/jobs/${new URL(page.url()).pathname.split('/').pop()}`)) as Copy;
+  await open(page, id);
+  const before = page.url();
+  await page.getByRole('button', { name: 'Clone' }).dblclick();
+  await page.waitForURL((url) => url.href !== before);
+  await expect(page.locator('h1')).toHaveText('whole');
+  expect(await shown()).toMatchObject({
+    after: [first],
+    after_kind: 'any',
+    start_at: later,
+  });
+  // Two clicks, one copy.
+  expect(await instance.jobs({ q: 'whole' })).toHaveLength(2);
+  const copy = page.url();
+  await page.getByRole('button', { name: 'Edit and resubmit' }).click();
+  const dialog = page.getByRole('dialog');
+  await expect(dialog.getByLabel('Command 2', { exact: true })).toHaveValue(heredoc);
+  await dialog.getByLabel('Command 2', { exact: true }).fill(heredoc.replace('two', 'three'));
+  await expect(dialog.getByLabel(`waits for job ${first} to end`)).toBeChecked();
+  await dialog.getByLabel(/^does not start before/).uncheck();
+  await dialog.getByRole('button', { name: 'Submit' }).click();
+  await page.waitForURL((url) => url.href !== copy);
+  await expect(page.locator('h1')).toHaveText('whole');
+  expect(await shown()).toMatchObject({
+    after: [first],
+    start_at: null,
+    commands: [
+      { shell: false, argv: ['echo', 'two words'] },
+      { shell: true, argv: [heredoc.replace('two', 'three')] },
+    ],
+  });
+  const all = await instance.jobs({ q: 'whole' });
+  await instance.post('/api/jobs/kill', { ids: [first, ...all.map((job) => job.id)] });
+});
+
+test('an ended job is forgotten', async ({ console: page, instance }) => {
+  const id = await instance.add('true', { name: 'to-forget' });
+  await instance.reaches(id, 'succeeded');
+  await open(page, id);
+  await menu(page, 'Forget');
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Forget' }).click();
+  await page.waitForURL(/\/ui\/state$/);
+  await until('it is gone', async () => (await instance.jobs({ ids: String(id) })).length === 0);
+  await page.goto(`/ui/state/${id}`);
+  await expect(page.getByText('There is no such job')).toBeVisible();
+});
+
+test('many jobs at once, by keys', async ({ console: page, instance }) => {
+  const ids = [];
+  for (let i = 0; i < 3; i += 1) ids.push(await waiting(instance, `bulk-${i}`));
+  await page.goto('/ui/state?q=bulk-');
+  await expect(page.locator('[data-job]')).toHaveCount(3);
+  await page.keyboard.press('j');
+  await page.keyboard.press('x');
+  await page.keyboard.press('j');
+  await page.keyboard.press('x');
+  const bar = page.getByRole('toolbar');
+  await expect(bar).toContainText('2 selected');
+  await bar.getByRole('button', { name: 'Select all of this list' }).click();
+  await expect(bar).toContainText('3 selected');
+  await bar.getByRole('button', { name: 'Pause' }).click();
+  for (const id of ids) await instance.reaches(id, 'paused');
+  await undo(page);
+  for (const id of ids) await instance.reaches(id, 'queued');
+  await bar.getByRole('button', { name: 'Kill' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Kill' }).click();
+  for (const id of ids) await instance.reaches(id, 'cancelled');
+  await expect(page.locator('[data-job] .badge-cancelled')).toHaveCount(3);
+  await page.getByRole('button', { name: 'Clear the selection' }).click();
+  await expect(bar).toHaveCount(0);
+});
+
+test('filters stand in the address', async ({ console: page, instance }) => {
+  const id = await instance.add('exit 1', { name: 'filter-failed' });
+  await instance.reaches(id, 'failed');
+  await instance.reaches(await instance.add('true', { name: 'filter-good' }), 'succeeded');
+  await page.goto('/ui/state?q=filter-');
+  await expect(page.locator('[data-job]')).toHaveCount(2);
+  await page.getByRole('button', { name: /^failed/ }).click();
+  await expect(page.locator('[data-job]')).toHaveCount(1);
+  expect(new URL(page.url()).searchParams.get('state')).toBe('failed');
+  await page.reload();
+  await expect(page.locator('[data-job]')).toHaveCount(1);
+  await page.keyboard.press('/');
+  await page.keyboard.type('nobody');
+  await expect(page.getByText('No job fits')).toBeVisible();
+  await page.getByRole('button', { name: 'Show all jobs' }).click();
+  await expect(page.locator('[data-job]').first()).toBeVisible();
+});
+
+test('keys lead from the search to the list, and back from a job to where one was', async ({
+  console: page,
+  instance,
+}) => {
+  const ids = [];
+  for (let i = 0; i < 60; i += 1) ids.push(await waiting(instance, `keyed-${i}`));
+  await page.goto('/ui/state');
+  await page.locator('[data-job]').first().waitFor();
+  const search = page.getByLabel('Search names');
+  await page.keyboard.press('/');
+  await page.keyboard.type('keyed-');
+  await expect(page.locator('.table-foot')).toHaveText('60 jobs');
+  await page.keyboard.press('Escape');
+  await expect(search).toHaveValue('keyed-');
+  await page.keyboard.press('x');
+  await expect(page.getByRole('toolbar')).toContainText('1 selected');
+  await page.keyboard.press('/');
+  await page.keyboard.type('5');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('[data-job]')).toHaveCount(11);
+  // What is no longer in sight is not selected.
+  await expect(page.getByRole('toolbar')).toHaveCount(0);
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await expect(page.locator('h1')).toContainText('keyed-5');
+  await page.keyboard.press('u');
+  await expect(page).toHaveURL(/\/ui\/state\?q=keyed-5$/);
+  await search.fill('keyed-');
+  await expect(page.locator('.table-foot')).toHaveText('60 jobs');
+  const grid = page.getByRole('grid');
+  await grid.evaluate((element) => element.scrollTo(0, 800));
+  await page.locator(`[data-job="${ids[25]}"]`).click();
+  await page.locator('.job-title').waitFor();
+  await page.getByRole('link', { name: 'back to where you were' }).click();
+  await expect(page.locator(`[data-job="${ids[25]}"]`)).toBeVisible();
+  expect(await grid.evaluate((element) => element.scrollTop)).toBe(800);
+  await instance.post('/api/jobs/kill', { ids });
+});
+
+test('a log that is written can be read from above, by keys too', async ({
+  console: page,
+  instance,
+}) => {
+  const id = await instance.add('i=0; while true; do echo line $i; i=$((i+1)); sleep 0.02; done', {
+    name: 'talks',
+  });
+  await instance.reaches(id, 'running');
+  await open(page, id);
+  const lines = page.locator('.log-lines');
+  const follow = page.getByRole('button', { name: 'Follow the end' });
+  const top = () => lines.evaluate((element) => element.scrollTop);
+  await expect.poll(top).toBeGreaterThan(600);
+  await expect(follow).toHaveAttribute('aria-pressed', 'true');
+  await lines.focus();
+  await page.keyboard.press('PageUp');
+  await expect(follow).toHaveAttribute('aria-pressed', 'false');
+  // As a finger or the scrollbar would.
+  await page.keyboard.press('End');
+  await expect(follow).toHaveAttribute('aria-pressed', 'true');
+  await lines.evaluate((element) => element.scrollTo(0, 100));
+  await expect(follow).toHaveAttribute('aria-pressed', 'false');
+  await expect(page.locator('.log-line', { hasText: /line 8$/ })).toBeVisible();
+  expect(await top()).toBe(100);
+  // A search is left with its words, and n goes on in it.
+  await page.keyboard.press('/');
+  await page.keyboard.type('line 1');
+  await page.keyboard.press('Escape');
+  await expect(page.getByLabel('Search the log')).toHaveValue('line 1');
+  await page.keyboard.press('n');
+  await expect(page.locator('.log-bar')).toContainText('2 /');
+  await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
+});
+
+test('a log is searched, coloured, wrapped, and shows its first error', async ({
+  console: page,
+  instance,
+}) => {
+  const script = [
+    'for i in $(seq 1 400); do echo "step $i loss=0.$i"; done',
+    String.raw`printf '\033[31mred words\033[0m\n'`,
+    'echo "RuntimeError: CUDA out of memory" >&2',
+    'for i in $(seq 401 800); do echo "step $i"; done',
+    `printf '%0500d\\n' 7`,
+  ].join('; ');
+  const id = await instance.add(script, { name: 'logs' });
+  await instance.reaches(id, 'succeeded');
+  await open(page, id);
+  const log = page.getByRole('log');
+  await expect(log).toContainText('step 1 loss');
+  await page.keyboard.press('e');
+  await expect(page.locator('.log-line.flash')).toContainText('RuntimeError');
+  await expect(log.getByText('red words')).toHaveCSS('color', /rgb/);
+  await page.getByLabel('Search the log').fill('step 77');
+  await expect(page.locator('.log mark').first()).toHaveText('step 77');
+  await expect(page.locator('.log-bar')).toContainText('1 / 11');
+  await page.getByRole('button', { name: 'Next match' }).click();
+  await expect(page.locator('.log-bar')).toContainText('2 / 11');
+  await page.getByRole('button', { name: 'Wrap long lines' }).click();
+  await expect(page.locator('.log-lines.wrap')).toBeVisible();
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Download' }).click();
+  expect((await download).suggestedFilename()).toContain(String(id));
+});
+
+test('a log is followed while it is written', async ({ console: page, instance }) => {
+  const id = await instance.add(
+    'until test -e go; do sleep 0.1; done; echo here it comes; sleep 600',
+    { name: 'follow' },
+  );
+  await instance.reaches(id, 'running');
+  await open(page, id);
+  await expect(page.getByText('It has printed nothing yet.')).toBeVisible();
+  await instance.add('touch go');
+  await expect(page.getByRole('log')).toContainText('here it comes');
+  await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
+});
+
+test('what is done to cards and the instance is seen by others', async ({
+  console: page,
+  browser,
+  instance,
+  cookies,
+}) => {
+  const context = await browser.newContext({ storageState: cookies, baseURL: instance.origin });
+  const other = await context.newPage();
+  await other.goto('/ui/gpu');
+  await other.locator('.gpu-card').nth(2).waitFor();
+  await page.goto('/ui/gpu');
+  await page.getByRole('button', { name: 'Actions for GPU 2' }).click();
+  await page.getByRole('menuitem', { name: /Drain/ }).click();
+  await expect(other.locator('.gpu-card').nth(2)).toContainText('drained');
+  await undo(page);
+  await expect(other.locator('.gpu-card').nth(2)).not.toContainText('drained');
+  await context.close();
+});
+
+test('queues are paused and go on', async ({ console: page, instance }) => {
+  const id = await waiting(instance, 'in-queue', { queue: 'held' });
+  await page.goto('/ui/state?view=groups');
+  const row = page.getByRole('row', { name: /held/ });
+  await row.getByRole('button', { name: 'Pause held' }).click();
+  await expect(row).toContainText('paused');
+  await undo(page);
+  await expect(row.getByRole('button', { name: 'Pause held' })).toBeVisible();
+  await instance.post('/api/jobs/kill', { ids: [id] });
+});

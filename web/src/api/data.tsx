@@ -1,0 +1,255 @@
+// What the pages know of the daemon, shared among them and kept up to date by the live connection.
+
+import {
+  QueryClient,
+  keepPreviousData,
+  useInfiniteQuery,
+  useQuery,
+  useQueryClient,
+  type InfiniteData,
+} from '@tanstack/react-query';
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { ApiError, access, api, ranges, type JobFilter, type JobPlace } from './client';
+import { paced } from '../lib/pace';
+import { merge } from './joblist';
+import { Live, type LiveState } from './live';
+import { record } from './samples';
+import type { Gpu, HistoryEvent, Job, JobPage, LiveStatus, Status } from './types';
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // The live connection says when something is old.
+      staleTime: 30_000,
+      refetchOnWindowFocus: false,
+      retry: (failures, error) =>
+        !(error instanceof ApiError && error.status >= 400) && failures < 2,
+      retryDelay: 400,
+    },
+  },
+});
+
+type EventsListener = (events: HistoryEvent[]) => void;
+const listeners = new Set<EventsListener>();
+
+/** Queries that follow from what jobs do, and from what is done to cards, queues and the instance. */
+const FOLLOWING = ['batches', 'queues', 'timeline', 'backlog', 'scheduler'];
+const OF_THE_INSTANCE = ['status', 'gpus', 'rules'];
+const FOLLOW_EVERY = 700;
+/** The daemon reads many logs for these. */
+const RESULTS_EVERY = 3_000;
+
+const again = (keys: readonly string[]) => () => {
+  for (const key of keys) void queryClient.invalidateQueries({ queryKey: [key] });
+};
+const follow = paced(again(FOLLOWING), FOLLOW_EVERY);
+const followInstance = paced(again(OF_THE_INSTANCE), FOLLOW_EVERY);
+const followResults = paced(again(['results']), RESULTS_EVERY);
+
+function onEvents(events: HistoryEvent[]): void {
+  for (const listener of listeners) listener(events);
+  const jobs = new Set(events.map((event) => event.job ?? null));
+  // One look through what is known, however many jobs have changed.
+  void queryClient.invalidateQueries({
+    predicate: ({ queryKey: [what, id] }) => what === 'job' && jobs.has(id as number),
+  });
+  if (jobs.has(null)) followInstance();
+  follow();
+  followResults();
+}
+
+function withNews(old: Status | undefined, news: Status | LiveStatus): Status | undefined {
+  if ('version' in news) return news;
+  if (!old) return undefined;
+  const { probe_error: error, ...rest } = news;
+  return { ...old, ...rest, probe: { ...old.probe, error } };
+}
+
+export const live = new Live({
+  events: onEvents,
+  gpus: (gpus) => {
+    record(gpus);
+    queryClient.setQueryData<Gpu[]>(['gpus'], gpus);
+  },
+  status: (status) => {
+    queryClient.setQueryData<Status>(['status'], (old) => withNews(old, status));
+  },
+  back: () => void queryClient.invalidateQueries(),
+});
+
+export function useLive(): LiveState {
+  return useSyncExternalStore(live.subscribe, live.snapshot);
+}
+
+export function useEvents(listener: EventsListener): void {
+  useEffect(() => {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, [listener]);
+}
+
+export function useSession() {
+  return useQuery({ queryKey: ['session'], queryFn: () => access.session(), staleTime: Infinity });
+}
+
+/** Whether this browser may change anything. */
+export function useMayChange(): boolean {
+  const session = useSession();
+  return session.data?.scope === 'full';
+}
+
+export const useStatus = () =>
+  useQuery({ queryKey: ['status'], queryFn: ({ signal }) => api.status(signal) });
+
+export const useGpus = () =>
+  useQuery({
+    queryKey: ['gpus'],
+    queryFn: async ({ signal }) => {
+      const gpus = await api.gpus(signal);
+      record(gpus);
+      return gpus;
+    },
+  });
+
+const PAGE = 200;
+/** The most that the daemon gives at once. */
+const LONGEST_PAGE = 10_000;
+const PATCH_EVERY = 400;
+/** More changed jobs than this at once: the list is asked for anew. */
+const PATCH_MOST = 400;
+/** And not again for so many times as long as that took. */
+const REST = 3;
+
+type Pages = InfiniteData<JobPage, JobPlace | undefined>;
+
+/**
+ * At least so many jobs of a list, from a place on. The daemon looks through a part of its jobs for each
+ * answer: where a search finds few of many, pages are empty and yet there is more.
+ */
+export async function atLeast(
+  wanted: number,
+  filter: JobFilter,
+  from?: JobPlace,
+  signal?: AbortSignal,
+): Promise<JobPage> {
+  const jobs: Job[] = [];
+  let after = from;
+  do {
+    const limit = Math.min(LONGEST_PAGE, Math.max(PAGE, wanted - jobs.length));
+    const page = await api.jobs(
+      { ...filter, ...(after === undefined ? {} : { after }), limit },
+      signal,
+    );
+    for (const job of page.jobs) jobs.push(job);
+    after = page.next ?? undefined;
+  } while (after !== undefined && jobs.length < Math.max(1, wanted));
+  return { jobs, next: after ?? null };
+}
+
+/** A list of jobs that loads as it is scrolled and stays true while it is looked at. */
+export function useJobList(filter: JobFilter) {
+  const client = useQueryClient();
+  const order = filter.order ?? 'desc';
+  const sort = filter.sort ?? 'id';
+  const key = useMemo(() => ['jobs', filter] as const, [filter]);
+  const query = useInfiniteQuery({
+    queryKey: key,
+    queryFn: ({ pageParam, signal }) => {
+      if (pageParam !== undefined) return atLeast(1, { ...filter, order }, pageParam, signal);
+      // Once something was merged into it all that is loaded is one page, and comes again as one.
+      const [only, ...others] = client.getQueryData<Pages>(key)?.pages ?? [];
+      const loaded = others.length ? 1 : (only?.jobs.length ?? 1);
+      return atLeast(loaded, { ...filter, order }, undefined, signal);
+    },
+    initialPageParam: undefined as JobPlace | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+    placeholderData: keepPreviousData,
+  });
+
+  useEffect(() => {
+    const changed = new Set<number>();
+    /** The first of the jobs that have come since the last look. */
+    let grown: number | null = null;
+    let all = false;
+    let busy = false;
+    /** A list that is long takes long to ask for: it is not asked for all the time. */
+    let rest = 0;
+
+    const patch = async () => {
+      // A page on its way would bring back what is merged meanwhile.
+      if (busy || Date.now() < rest || client.isFetching({ queryKey: key, exact: true })) {
+        ask();
+        return;
+      }
+      const old = client.getQueryData<Pages>(key);
+      if (!old) return;
+      const asked = [...changed];
+      const first = grown;
+      const anew = all || asked.length > PATCH_MOST;
+      changed.clear();
+      grown = null;
+      all = false;
+      busy = true;
+      try {
+        const found: Job[] = [];
+        let more = anew;
+        if (!more && first !== null) {
+          const page = await api.jobs({
+            ...filter,
+            sort: 'id',
+            order: 'asc',
+            after: first - 1,
+            limit: PATCH_MOST,
+          });
+          found.push(...page.jobs);
+          more = page.next !== null;
+        }
+        if (more) {
+          const loaded = old.pages.reduce((sum, page) => sum + page.jobs.length, 0);
+          const begin = Date.now();
+          const page = await atLeast(loaded, { ...filter, order });
+          client.setQueryData<Pages>(key, { pages: [page], pageParams: [undefined] });
+          rest = Date.now() + REST * (Date.now() - begin);
+          return;
+        }
+        if (asked.length) {
+          const page = await api.jobs({ ...filter, order, ids: ranges(asked), limit: PATCH_MOST });
+          found.push(...page.jobs);
+        }
+        client.setQueryData<Pages>(key, (now) => {
+          if (!now) return now;
+          const next = now.pages.at(-1)?.next ?? null;
+          const jobs = now.pages.flatMap((page) => page.jobs);
+          const merged = merge({ jobs, next }, asked, found, order, sort);
+          return { pages: [merged], pageParams: [undefined] };
+        });
+      } catch {
+        // Whoever is there again looks at everything again.
+      } finally {
+        busy = false;
+      }
+    };
+
+    const ask = paced(() => void patch(), PATCH_EVERY);
+    const listener: EventsListener = (events) => {
+      for (const event of events) {
+        if (event.kind === 'submitted' && event.job) {
+          grown = Math.min(grown ?? event.job, event.job);
+        } else if (event.job) {
+          changed.add(event.job);
+        } else if (event.kind === 'removed') {
+          all = true;
+        }
+      }
+      if (changed.size || grown !== null || all) ask();
+    };
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+      ask.cancel();
+    };
+  }, [client, filter, key, order, sort]);
+
+  const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.jobs) ?? [], [query.data]);
+  return { ...query, jobs };
+}

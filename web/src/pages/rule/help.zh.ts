@@ -1,0 +1,66 @@
+// What the rules mean, in Chinese. The daemon tells it in English; a rule that is not here is shown so.
+
+const HELP: Record<string, string> = {
+  max_concurrent: '同时运行的任务数；0：不限',
+  min_free_memory:
+    '任务没有说明显存需求时，卡上必须空闲的显存；auto：8000 MiB 与整卡 90 % 中较小者',
+  max_utilization: '他人使利用率高于此值的卡不使用',
+  memory_margin: '在任务需求之外，每张卡额外保留的显存',
+  keep_gpu_memory: '显存使用比例高于此值的卡不再加入任务；100：不限',
+  keep_host_memory: '启动任务时必须剩余的内存；0：不要求',
+  gpus: '允许使用的卡，按编号或 UUID，例如 0,2-3；all：全部',
+  gpu_left: '留给他人的卡数',
+  gpu_left_mode: '留哪些卡：last 最后几张，any 任意空闲的几张',
+  min_gpu: '同时使用卡数的配额 min(max_gpu, max(min_gpu, 可用 - gpu_left)) 的下限',
+  max_gpu: '配额的上限；0：不限',
+  strategy: '在合适的卡中选哪一张',
+  topology: '一个任务的多张卡尽量彼此靠近：NVLink、PCIe 交换机、NUMA 节点',
+  maximize_resource_utilization: '自己的多个任务可以共用一张卡；false：自己的进程独占',
+  shrink_claims: '任务显存这么久没有增长后，只保留其用过的最大值；0：从不',
+  'foreign.policy': '外部进程的处理：逐个判断、只计显存、只避开繁忙的、一律避开',
+  'foreign.own':
+    '你自己在 berth 之外的进程：与他人的一样判断但运行中的任务不为其让路、只计显存、一律避开',
+  'foreign.small_memory': '逐个判断时，占用不超过此值且空闲的进程会被忽略',
+  'foreign.idle_utilization': '利用率不高于此值视为空闲',
+  'foreign.young': '比这更新的进程可能刚开始，先等待',
+  opportunistic: '他人来到任务所在的卡时，任务如何让出',
+  quiet_time: '让给他人的卡，空闲这么久后重新使用',
+  preemptible: '更高优先级的任务可以结束它；它会重新排队，不计次数',
+  cpu_affinity: '任务在靠近其显卡的处理器上运行',
+  order: '同等优先级与份额的任务的顺序',
+  seed: '随机顺序的种子',
+  fair_share: '近期使用 GPU 较少的用户和批次优先',
+  half_life: '经过这么久，用量按一半计',
+  aging: '等待这么久的任务排到最前；0：从不',
+  backfill: '后面的任务能否越过等待显卡的任务：不耽误它时、总是、从不',
+  hold_after: '无法预知启动时间的任务等待这么久后，为它保留显卡',
+  max_wait: '仅因他人占用 GPU 而等待这么久的任务被取消；0：一直等待',
+  'retry_config.max_retry_before_backoff': 'steps：连续重试这么多次后等待；0：从不等待',
+  'retry_config.backoff_duration': 'steps：等待的时长',
+  'retry_config.backoff': '重试间隔如何增长',
+  'retry_config.backoff_first': 'exponential：第一次重试前的等待',
+  'retry_config.backoff_factor': 'exponential：每次等待是前一次的多少倍',
+  'retry_config.backoff_max': 'exponential：等待的上限',
+  'retry_config.jitter': 'exponential：等待时间的随机浮动',
+  'retry_config.not_its_fault': '非任务自身原因失败时，额外的重试次数',
+  'retry_config.raise_memory': '显存不足的任务以更多显存重试',
+  'retry_config.requeue_on_timeout': '达到时间限制的任务重新排队，从中断处继续',
+  'retry_config.exit': '命令失败时的重试次数，代替任务自己的设定',
+  'retry_config.gpu_oom': '显存不足时的重试次数，同上',
+  'retry_config.host_oom': '内存不足时的重试次数，同上',
+  'retry_config.timeout': '超时的重试次数，同上',
+  'retry_config.cannot_start': '无法启动时的重试次数，同上',
+  'retry_config.gpu_lost': '显卡故障时的重试次数，代替 not_its_fault',
+  'retry_config.node_lost': '机器宕机时的重试次数，同上',
+  'retry_config.preempted': '让出后最多重新排队的次数',
+  sample_age_max: '用于决策的 GPU 采样的最大时间',
+  keep_finished: '已结束任务保留的时间；0：永久',
+  keep_jobs: '保留的已结束任务数；0：全部',
+  log_limit: '单个日志的大小上限，保留首尾；0：不限',
+};
+
+export function helpInChinese(key: string): string | undefined {
+  if (key.startsWith('resources.')) return '该资源的总数';
+  if (/^queue\..*\.limit$/.test(key)) return '该队列同时运行的任务数；0：不限';
+  return HELP[key];
+}

@@ -1,0 +1,461 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Eye, Search, Undo2 } from 'lucide-react';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { api } from '../../api/client';
+import { useLive, useMayChange } from '../../api/data';
+import type { Rule, RuleChange } from '../../api/types';
+import { useLanguage, type Key, type Translate } from '../../i18n';
+import { useDraft } from '../../lib/draft';
+import { clock } from '../../lib/format';
+import { leaves } from '../../lib/keys';
+import { ONE_COLUMN, useNarrow } from '../../lib/narrow';
+import { reasonText } from '../../lib/words';
+import { Button, IconButton, Panel, Skeleton } from '../../ui/basic';
+import { Select } from '../../ui/fields';
+import { useFloor } from '../../ui/floor';
+import { useOverlays } from '../../ui/overlay';
+import { choices, grouped } from './groups';
+import { helpInChinese } from './help.zh';
+
+/** New values by key; null takes back what this scope says. */
+type Draft = Record<string, string | null>;
+const UNCHANGED: Draft = {};
+
+/** What is not to be chosen from a list. */
+const KINDS: Record<string, Key> = {
+  N: 'ruleType.number',
+  SIZE: 'ruleType.size',
+  TIME: 'ruleType.time',
+  PERCENT: 'ruleType.percent',
+  LIST: 'ruleType.list',
+};
+
+/** Where a value comes from; the names of files are the same in every language. */
+export function sourceName(source: string, t: Translate): string {
+  if (source === 'default' || source === 'this run' || source === 'the store') {
+    return t(`ruleSource.${source}`);
+  }
+  const [, kind, name = ''] = /^(queue|batch) (.+)$/.exec(source) ?? [];
+  return kind === 'queue' || kind === 'batch' ? t(`rule.${kind}`, { name }) : source;
+}
+
+const PREVIEW_WAIT = 350;
+const SHOWN = 12;
+
+function useScopes(): (readonly [string, string])[] {
+  const { t } = useLanguage();
+  const { data: queues } = useQuery({ queryKey: ['queues'], queryFn: api.queues });
+  const { data: batches } = useQuery({ queryKey: ['batches'], queryFn: api.batches });
+  return useMemo(
+    () => [
+      ['instance', t('rule.instance')] as const,
+      ...(queues?.queues ?? []).map(
+        (queue) => [`queue:${queue.name}`, t('rule.queue', { name: queue.name })] as const,
+      ),
+      ...(batches?.batches ?? [])
+        .slice(0, 30)
+        .map(
+          (batch) =>
+            [`batch:${batch.id}`, t('rule.batch', { name: batch.name || batch.id })] as const,
+        ),
+    ],
+    [queues, batches, t],
+  );
+}
+
+function scopeQuery(scope: string): { queue?: string; batch?: number } {
+  if (scope.startsWith('queue:')) return { queue: scope.slice(6) };
+  if (scope.startsWith('batch:')) return { batch: Number(scope.slice(6)) };
+  return {};
+}
+
+export function changeOf(draft: Draft, scope: string, save: boolean): RuleChange {
+  const set = Object.entries(draft).flatMap(([key, value]) =>
+    value === null ? [] : [{ key, value }],
+  );
+  const unset = Object.entries(draft).flatMap(([key, value]) => (value === null ? [key] : []));
+  return {
+    ...(set.length ? { set } : {}),
+    ...(unset.length ? { unset } : {}),
+    ...(save && scope === 'instance' ? { save: true } : {}),
+    ...scopeQuery(scope),
+  };
+}
+
+function Value({
+  rule,
+  value,
+  onChange,
+  disabled,
+}: {
+  rule: Rule;
+  value: string;
+  onChange: (value: string) => void;
+  disabled: boolean;
+}) {
+  const { t } = useLanguage();
+  const options = choices(rule.type);
+  if (options) {
+    return (
+      <Select
+        hidden
+        label={rule.key}
+        value={value}
+        disabled={disabled}
+        options={options.map((option) => [option, option])}
+        onChange={onChange}
+      />
+    );
+  }
+  return (
+    <input
+      className="input mono"
+      aria-label={rule.key}
+      title={t('rule.type', { type: rule.type })}
+      value={value}
+      disabled={disabled}
+      spellCheck={false}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  );
+}
+
+function RuleRow({
+  rule,
+  draft,
+  onChange,
+  own,
+  disabled,
+}: {
+  rule: Rule;
+  draft: string | null | undefined;
+  onChange: (value: string | null | undefined) => void;
+  /** Whether this scope itself says something of it. */
+  own: boolean;
+  disabled: boolean;
+}) {
+  const { t, language } = useLanguage();
+  const changed = draft !== undefined;
+  const kind = KINDS[rule.type];
+  const help = (language === 'zh' ? helpInChinese(rule.key) : undefined) ?? rule.help;
+  return (
+    <li className={`rule ${changed ? 'changed' : ''}`}>
+      <div className="rule-name">
+        <code>{rule.key}</code>
+        <span className={`source ${rule.source === 'default' ? '' : 'own'}`}>
+          {sourceName(rule.source, t)}
+        </span>
+        {kind && <span className="muted rule-type">{t(kind)}</span>}
+      </div>
+      <p className="rule-help">{help}</p>
+      <div className="rule-value">
+        {draft === null ? (
+          <span className="muted">{t('rule.unset')}</span>
+        ) : (
+          <Value
+            rule={rule}
+            value={draft ?? rule.value}
+            disabled={disabled}
+            onChange={(value) => onChange(value === rule.value ? undefined : value)}
+          />
+        )}
+        {changed ? (
+          <IconButton
+            icon={Undo2}
+            label={t('rule.revert', { key: rule.key })}
+            onClick={() => onChange(undefined)}
+          />
+        ) : own && !disabled ? (
+          <Button
+            look="quiet"
+            onClick={() => onChange(null)}
+            aria-label={t('rule.unsetOf', { key: rule.key })}
+          >
+            {t('rule.takeBack')}
+          </Button>
+        ) : (
+          <span className="muted rule-default">
+            {rule.default !== null &&
+              rule.value !== rule.default &&
+              t('rule.default', { value: rule.default })}
+          </span>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function Preview({ change }: { change: RuleChange }) {
+  const { t } = useLanguage();
+  const [asked, setAsked] = useState(change);
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(change), PREVIEW_WAIT);
+    return () => clearTimeout(timer);
+  }, [change]);
+  const { data, error, isPending } = useQuery({
+    queryKey: ['rulePreview', asked],
+    queryFn: () => api.previewRules(asked),
+    refetchInterval: 5_000,
+    placeholderData: (before) => before,
+  });
+  if (isPending) return <Skeleton rows={3} />;
+  if (error) return <p className="error-text">{error.message}</p>;
+  const { starts, waits, more, problems } = data;
+  return (
+    <div className="preview" aria-live="polite">
+      {problems.map((problem) => (
+        <p key={problem} className="error-text">
+          {problem}
+        </p>
+      ))}
+      {!problems.length && !starts.length && !waits.length && (
+        <p className="muted">{t('preview.same')}</p>
+      )}
+      {starts.length > 0 && (
+        <>
+          <h3>{t('preview.starts', { count: starts.length })}</h3>
+          <p className="chips">
+            {starts.slice(0, SHOWN).map((id) => (
+              <Link key={id} href={`/state/${id}`} className="chip mono">
+                {id}
+              </Link>
+            ))}
+            {starts.length > SHOWN && <span className="muted">+{starts.length - SHOWN}</span>}
+          </p>
+        </>
+      )}
+      {waits.length > 0 && (
+        <>
+          <h3>{t(more ? 'preview.waitsMore' : 'preview.waits', { count: waits.length })}</h3>
+          <ul className="changes">
+            {waits.slice(0, SHOWN).map((wait) => (
+              <li key={wait.id}>
+                <Link href={`/state/${wait.id}`} className="chip mono">
+                  {wait.id}
+                </Link>
+                <span className="was">
+                  {wait.before === null
+                    ? t('preview.now')
+                    : reasonText(wait.why_before, wait.before, t)}
+                </span>
+                <span>
+                  {wait.after === null
+                    ? t('preview.now')
+                    : reasonText(wait.why_after, wait.after, t)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Changes() {
+  const { t, language } = useLanguage();
+  const { data, isPending, error } = useQuery({
+    queryKey: ['rules', 'history'],
+    queryFn: api.ruleHistory,
+  });
+  return (
+    <Panel title={t('rule.history')} id="rule-history">
+      {isPending && <Skeleton rows={3} />}
+      {error && <p className="error-text">{error.message}</p>}
+      {data?.changes.length === 0 && <p className="muted">{t('rule.noHistory')}</p>}
+      <ol className="history">
+        {data?.changes.slice(0, 50).map((change) => (
+          <li key={change.seq}>
+            <time className="muted nowrap">{clock(change.time, language)}</time>
+            <code>{change.detail}</code>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}
+
+/** What can be done with what was changed. */
+function Decide({
+  whole,
+  busy,
+  onApply,
+  onDiscard,
+}: {
+  /** Of the whole instance: its rules can be kept in a file. */
+  whole: boolean;
+  busy: boolean;
+  onApply: (file: boolean) => void;
+  onDiscard: () => void;
+}) {
+  const { t } = useLanguage();
+  return (
+    <>
+      <Button look="primary" disabled={busy} onClick={() => onApply(false)}>
+        {t(whole ? 'rule.applyRun' : 'rule.apply')}
+      </Button>
+      {whole && (
+        <Button disabled={busy} onClick={() => onApply(true)}>
+          {t('rule.applyFile')}
+        </Button>
+      )}
+      <Button look="quiet" onClick={onDiscard}>
+        {t('rule.discard')}
+      </Button>
+    </>
+  );
+}
+
+/** Where there is one column the preview is far from the rules: what was changed stays in reach. */
+function EditBar({ count, children }: { count: number; children: ReactNode }) {
+  const { t } = useLanguage();
+  const floor = useFloor();
+  return (
+    <div ref={floor} className="bulk" role="toolbar" aria-label={t('rule.changed', { count })}>
+      <strong>{t('rule.changed', { count })}</strong>
+      <Button
+        look="quiet"
+        icon={Eye}
+        onClick={() => document.getElementById('preview')?.scrollIntoView({ block: 'center' })}
+      >
+        {t('preview.title')}
+      </Button>
+      <span className="spacer" />
+      {children}
+    </div>
+  );
+}
+
+export default function RulePage() {
+  const { t } = useLanguage();
+  const mayChange = useMayChange();
+  const { say } = useOverlays();
+  const { link } = useLive();
+  const client = useQueryClient();
+  const [scope, setScope] = useState('instance');
+  const [wanted, setWanted] = useState('');
+  const [draft, setDraft] = useDraft(`rules ${scope}`, UNCHANGED);
+  const oneColumn = useNarrow(ONE_COLUMN);
+  const scopes = useScopes();
+  const { data, error, isPending } = useQuery({
+    queryKey: ['rules', scope],
+    queryFn: () => api.rules(scopeQuery(scope)),
+  });
+  const discard = () => setDraft(() => UNCHANGED);
+  const change = useMemo(() => changeOf(draft, scope, false), [draft, scope]);
+  const edited = Object.keys(draft).length;
+  const ownSource = (rule: Rule) =>
+    scope === 'instance'
+      ? rule.source !== 'default' && rule.default !== null
+      : rule.source === scope.replace(':', ' ');
+  const save = useMutation({
+    mutationFn: (file: boolean) => api.setRules(changeOf(draft, scope, file)),
+    onSuccess: () => {
+      const before = data?.rules ?? [];
+      const back: RuleChange = {
+        set: Object.keys(draft).flatMap((key) => {
+          const rule = before.find((one) => one.key === key);
+          return rule && ownSource(rule) ? [{ key, value: rule.value }] : [];
+        }),
+        unset: Object.keys(draft).filter((key) => {
+          const rule = before.find((one) => one.key === key);
+          return rule && !ownSource(rule);
+        }),
+        ...(save.variables && scope === 'instance' ? { save: true } : {}),
+        ...scopeQuery(scope),
+      };
+      discard();
+      void client.invalidateQueries({ queryKey: ['rules'] });
+      say(t('rule.saved', { count: edited }), {
+        undo: () =>
+          void api.setRules(back).then(
+            () => client.invalidateQueries({ queryKey: ['rules'] }),
+            (failure: Error) => say(failure.message, { tone: 'bad' }),
+          ),
+      });
+    },
+    onError: (failure) => say(failure.message, { tone: 'bad' }),
+  });
+  const set = (key: string) => (value: string | null | undefined) =>
+    setDraft((now) => {
+      const next = { ...now };
+      if (value === undefined) delete next[key];
+      else next[key] = value;
+      return Object.keys(next).length ? next : UNCHANGED;
+    });
+  const decide = mayChange && (
+    <Decide
+      whole={scope === 'instance'}
+      busy={save.isPending}
+      onApply={(file) => save.mutate(file)}
+      onDiscard={discard}
+    />
+  );
+
+  return (
+    <>
+      <header className="page-head">
+        <h1>{t('nav.rule')}</h1>
+        <Select hidden label={t('rule.scope')} value={scope} options={scopes} onChange={setScope} />
+        <div className="search">
+          <Search size={15} aria-hidden />
+          <input
+            data-search
+            type="search"
+            aria-label={t('rule.search')}
+            placeholder={t('rule.search')}
+            value={wanted}
+            onChange={(event) => setWanted(event.target.value)}
+            onKeyDown={(event) => void leaves(event)}
+          />
+          <kbd aria-hidden>/</kbd>
+        </div>
+      </header>
+      <p className="muted lead">{t('rule.lead')}</p>
+      <div className="rule-columns">
+        <div className="stack">
+          {isPending && link !== 'gone' && <Skeleton rows={10} />}
+          {error && link !== 'gone' && <p className="error-text">{error.message}</p>}
+          {data &&
+            grouped(data.rules, wanted).map(([group, rules]) => (
+              <Panel key={group} title={t(`ruleGroup.${group}`)} id={`group-${group}`}>
+                <ul className="rules">
+                  {rules.map((rule) => (
+                    <RuleRow
+                      key={rule.key}
+                      rule={rule}
+                      draft={draft[rule.key]}
+                      onChange={set(rule.key)}
+                      own={ownSource(rule)}
+                      disabled={!mayChange}
+                    />
+                  ))}
+                </ul>
+              </Panel>
+            ))}
+          {data && grouped(data.rules, wanted).length === 0 && (
+            <p className="muted">{t('rule.noneFound')}</p>
+          )}
+        </div>
+        <div className="stack sticky">
+          <Panel title={t('preview.title')} id="preview">
+            {edited ? (
+              <>
+                <Preview change={change} />
+                {!oneColumn && <div className="row wrap">{decide}</div>}
+              </>
+            ) : (
+              <p className="muted row">
+                <Eye size={15} aria-hidden />
+                {t('preview.empty')}
+              </p>
+            )}
+          </Panel>
+          <Changes />
+        </div>
+      </div>
+      {oneColumn && edited > 0 && <EditBar count={edited}>{decide}</EditBar>}
+    </>
+  );
+}

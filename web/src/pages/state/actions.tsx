@@ -1,0 +1,201 @@
+// What can be done to jobs, with a way back where there is one and a question where there is none.
+
+import { useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { api, type Move } from '../../api/client';
+import type { ControlAnswer, Job, JobState } from '../../api/types';
+import { useLanguage, type Translate } from '../../i18n';
+import { useOverlays } from '../../ui/overlay';
+
+export const LIVING: readonly JobState[] = ['queued', 'running', 'paused'];
+export const ended = (job: Pick<Job, 'state'>) => !LIVING.includes(job.state);
+
+/** What became of the ids, in one line; what was refused is told with its reason. */
+export function summary(t: Translate, done: string, answer: Partial<ControlAnswer>): string {
+  const parts = [done];
+  for (const { why, ids } of answer.refused ?? []) {
+    parts.push(t('did.refused', { count: ids.length, why }));
+  }
+  if (answer.unknown?.length) parts.push(t('did.unknown', { count: answer.unknown.length }));
+  return parts.join(' ');
+}
+
+const changedIds = (answer: Partial<ControlAnswer>, ...names: (keyof ControlAnswer)[]) =>
+  names.flatMap((name) => (answer[name] as number[] | undefined) ?? []);
+
+type Place = Pick<Job, 'id' | 'queue' | 'priority'>;
+
+/** The ways back of a move: one for each queue or priority that jobs came from. */
+export function waysBack(before: readonly Place[], to: Move['to']): [number[], Move][] {
+  if (to !== 'queue' && to !== 'priority') return [];
+  const ways = new Map<string, [number[], Move]>();
+  for (const { id, queue, priority } of before) {
+    const back: Move = to === 'queue' ? { to, queue } : { to, priority };
+    const way = ways.get(String(back[to]));
+    if (way) way[0].push(id);
+    else ways.set(String(back[to]), [[id], back]);
+  }
+  return [...ways.values()];
+}
+
+/** Held, or to start later: run again it would start at once, which is not what it waited for. */
+export const waitsOnPurpose = ({ why }: Pick<Job, 'why'>) =>
+  why?.kind === 'delayed' || why?.kind === 'held';
+
+export function useJobActions() {
+  const { t } = useLanguage();
+  const { confirm, say } = useOverlays();
+  const client = useQueryClient();
+  return useMemo(() => {
+    const fail = (error: unknown) =>
+      say(error instanceof Error ? error.message : String(error), { tone: 'bad' });
+    const fresh = () => void client.invalidateQueries({ queryKey: ['job'] });
+    const act = async <A extends Partial<ControlAnswer>>(
+      ask: () => Promise<A>,
+      tell: (answer: A) => { text: string; count: number; undo?: () => Promise<unknown> },
+    ): Promise<A | null> => {
+      try {
+        const answer = await ask();
+        const { text, count, undo } = tell(answer);
+        say(summary(t, count ? text : t('did.nothing'), answer), {
+          ...(undo ? { undo: () => void undo().then(fresh, fail) } : {}),
+          tone: answer.refused?.length ? 'bad' : 'ok',
+        });
+        fresh();
+        return answer;
+      } catch (error) {
+        fail(error);
+        return null;
+      }
+    };
+    const what = (ids: readonly number[]) =>
+      ids.length === 1 ? t('did.job', { id: ids[0] ?? 0 }) : t('did.jobs', { count: ids.length });
+
+    return {
+      async kill(ids: readonly number[]) {
+        let lasting: Set<number>;
+        try {
+          const waiting = await api.parts(ids, ['why'], 'queued,paused');
+          lasting = new Set(waiting.filter(waitsOnPurpose).map((job) => job.id));
+        } catch (error) {
+          fail(error);
+          return;
+        }
+        const yes = await confirm({
+          title: t('kill.title', { what: what(ids) }),
+          text: lasting.size
+            ? `${t('kill.text')} ${t('kill.lasting', { count: lasting.size })}`
+            : t('kill.text'),
+          action: t('action.kill'),
+          danger: true,
+        });
+        if (!yes) return;
+        await act(
+          () => api.kill(ids),
+          (answer) => {
+            // What had not begun waits again as if nothing had been.
+            const back = answer.cancelled.filter((id) => !lasting.has(id));
+            return {
+              text: t('did.killed', {
+                killed: answer.killed.length,
+                cancelled: answer.cancelled.length,
+              }),
+              count: answer.killed.length + answer.cancelled.length,
+              ...(back.length ? { undo: () => api.retry(back) } : {}),
+            };
+          },
+        );
+      },
+      async retry(ids: readonly number[]) {
+        await act(
+          () => api.retry(ids),
+          ({ revived = [] }) => ({
+            text: t('did.retried', { count: revived.length }),
+            count: revived.length,
+          }),
+        );
+      },
+      async pause(ids: readonly number[]) {
+        await act(
+          () => api.pause(ids),
+          (answer) => {
+            const stopped = changedIds(answer, 'paused', 'held');
+            return {
+              text: t('did.paused', { count: stopped.length }),
+              count: stopped.length,
+              ...(stopped.length ? { undo: () => api.resume(stopped) } : {}),
+            };
+          },
+        );
+      },
+      async resume(ids: readonly number[]) {
+        await act(
+          () => api.resume(ids),
+          (answer) => {
+            const going = changedIds(answer, 'resumed', 'released');
+            return {
+              text: t('did.resumed', { count: going.length }),
+              count: going.length,
+              ...(going.length ? { undo: () => api.pause(going) } : {}),
+            };
+          },
+        );
+      },
+      async start(ids: readonly number[]) {
+        await act(
+          () => api.start(ids),
+          ({ expedited = [] }) => ({
+            text: t('did.expedited', { count: expedited.length }),
+            count: expedited.length,
+          }),
+        );
+      },
+      async move(ids: readonly number[], move: Move) {
+        let ways: [number[], Move][];
+        try {
+          // As they are now, so that each goes back to where it came from.
+          const before = await api.parts(ids, ['queue', 'priority'], LIVING.join(','));
+          ways = waysBack(before, move.to);
+        } catch (error) {
+          fail(error);
+          return;
+        }
+        const back = async () => {
+          for (const [some, way] of ways) await api.move(some, way);
+        };
+        await act(
+          () => api.move(ids, move),
+          (answer) => {
+            const count = changedIds(answer, 'moved', 'changed').length;
+            return {
+              text: t('did.moved', { count }),
+              count,
+              ...(count && ways.length ? { undo: back } : {}),
+            };
+          },
+        );
+      },
+      async forget(ids: readonly number[]): Promise<boolean> {
+        const yes = await confirm({
+          title: t('forget.title', { what: what(ids) }),
+          text: t('forget.text'),
+          action: t('action.forget'),
+          danger: true,
+        });
+        if (!yes) return false;
+        try {
+          const removed = await api.forget(ids);
+          say(t('did.forgotten', { count: removed }));
+          void client.invalidateQueries({ queryKey: ['jobs'] });
+          return removed > 0;
+        } catch (error) {
+          fail(error);
+          return false;
+        }
+      },
+      fail,
+    };
+  }, [client, confirm, say, t]);
+}
+
+export type JobActions = ReturnType<typeof useJobActions>;

@@ -1,0 +1,138 @@
+// GPUs × jobs over time.
+
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { ChartGantt } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { useLocation } from 'wouter';
+import { api } from '../../api/client';
+import { useGpus } from '../../api/data';
+import type { Span } from '../../api/types';
+import { useLanguage } from '../../i18n';
+import { duration, tick } from '../../lib/format';
+import { useNow } from '../../lib/now';
+import { Empty, Skeleton } from '../../ui/basic';
+import { Segmented } from '../../ui/fields';
+import { lanes } from './lanes';
+
+const MINUTE = 60_000;
+const SPANS = {
+  '10m': 10 * MINUTE,
+  '1h': 60 * MINUTE,
+  '6h': 360 * MINUTE,
+  '1d': 1440 * MINUTE,
+  '7d': 10_080 * MINUTE,
+} as const;
+type SpanName = keyof typeof SPANS;
+const TICKS = 5;
+/** Many rows are drawn thinner, so that the other cards stay in sight. */
+const rowOf = (rows: number) => (rows <= 4 ? 24 : rows <= 12 ? 14 : 7);
+const NAMED = 14;
+
+/** The shortest time that has all of them in it. */
+export function fitting(started: readonly number[], now: number): SpanName {
+  const first = Math.min(now, ...started);
+  return (Object.keys(SPANS) as SpanName[]).find((name) => now - first < SPANS[name]) ?? '7d';
+}
+
+function title(span: Span, now: number, words: { state: string }): string {
+  const ran = duration((span.ended_at ?? now) - span.started_at);
+  return `${span.job} ${span.name} · ${words.state} · ${ran}`;
+}
+
+export default function Timeline() {
+  const { t, language } = useLanguage();
+  const [, go] = useLocation();
+  const [chosen, setChosen] = useState<SpanName | null>(null);
+  const asked = chosen ?? '6h';
+  const now = useNow(true);
+  const { data: gpus } = useGpus();
+  const { data, error, isPending } = useQuery({
+    queryKey: ['timeline', asked],
+    queryFn: () => {
+      const to = Date.now();
+      return api.timeline(to - SPANS[asked], to);
+    },
+    refetchInterval: 15_000,
+    placeholderData: keepPreviousData,
+  });
+  const started = data?.attempts.map((span) => span.started_at) ?? [];
+  const name = chosen ?? (started.length ? fitting(started, now) : '1h');
+  const from = now - SPANS[name];
+  const drawn = useMemo(
+    () => lanes(gpus ?? [], data?.attempts ?? [], from, now),
+    [gpus, data, from, now],
+  );
+  const at = (time: number) => `${(100 * (time - from)) / SPANS[name]}%`;
+  return (
+    <div className="stack">
+      <div className="toolbar">
+        <Segmented
+          label={t('gpu.span')}
+          value={name}
+          onChange={setChosen}
+          options={(Object.keys(SPANS) as SpanName[]).map((key) => [key, t(`span.${key}`)])}
+        />
+        <ul className="legend">
+          {(['running', 'succeeded', 'failed', 'killed'] as const).map((state) => (
+            <li key={state}>
+              <i className={`bar-${state}`} aria-hidden />
+              {t(`state.${state}`)}
+            </li>
+          ))}
+        </ul>
+        {data?.more && <span className="muted">{t('timeline.more')}</span>}
+      </div>
+      {isPending && <Skeleton rows={6} />}
+      {error && <p className="error-text">{error.message}</p>}
+      {data && !drawn.some((lane) => lane.bars.length) && (
+        <Empty icon={ChartGantt} title={t('timeline.none')}>
+          <p>{t('timeline.noneText')}</p>
+        </Empty>
+      )}
+      {data && drawn.some((lane) => lane.bars.length) && (
+        <div className="gantt" role="region" aria-label={t('view.timeline')}>
+          <div className="gantt-axis" aria-hidden>
+            {Array.from({ length: TICKS + 1 }, (_, i) => (
+              <span key={i} style={{ left: `${(100 * i) / TICKS}%` }}>
+                {tick(from + (SPANS[name] * i) / TICKS, SPANS[name], language)}
+              </span>
+            ))}
+          </div>
+          {drawn.map((lane) => (
+            <div key={lane.uuid} className="gantt-lane">
+              <span className="gantt-label">{lane.label || t('timeline.noGpu')}</span>
+              <div className="gantt-track" style={{ height: lane.rows * rowOf(lane.rows) + 8 }}>
+                {lane.bars.map((bar) => {
+                  const words = title(bar.span, now, {
+                    state:
+                      bar.span.state === 'revoked'
+                        ? t('attempt.revoked')
+                        : t(`state.${bar.span.state}`),
+                  });
+                  return (
+                    <button
+                      key={bar.span.attempt}
+                      type="button"
+                      className={`gantt-bar bar-${bar.span.state}`}
+                      style={{
+                        left: at(bar.begin),
+                        width: `max(3px, ${(100 * (bar.end - bar.begin)) / SPANS[name]}%)`,
+                        top: 4 + bar.row * rowOf(lane.rows),
+                        height: rowOf(lane.rows) - 3,
+                      }}
+                      title={words}
+                      aria-label={words}
+                      onClick={() => go(`/state/${bar.span.job}`)}
+                    >
+                      {rowOf(lane.rows) >= NAMED && <span>{bar.span.name}</span>}
+                    </button>
+                  );
+                })}
+              </div>
+            </div>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

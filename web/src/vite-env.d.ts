@@ -1,0 +1,2 @@
+declare module '@fontsource-variable/geist';
+declare module '@fontsource-variable/geist-mono';
