@@ -5,6 +5,7 @@ import json
 import re
 import socket
 import ssl
+import time
 
 import berthlib
 
@@ -44,7 +45,15 @@ class Client:
         return http.client.HTTPConnection(self.host, self.port, timeout=berthlib.PATIENCE)
 
     def ask(self, method, path, body=None, headers=None):
-        """One request, exactly as given; a header of None is left out."""
+        """One request, exactly as given; a header of None is left out. Who asks more often than the daemon likes is told
+        to wait a moment, and does: a fast machine sends thousands in a second."""
+        answer = self._ask(method, path, body, headers)
+        while answer.status == 429:
+            time.sleep(float(answer.headers["Retry-After"]))
+            answer = self._ask(method, path, body, headers)
+        return answer
+
+    def _ask(self, method, path, body, headers):
         sent = {"Host": f"{self.host}:{self.port}"}
         if self.token:
             sent["Authorization"] = f"Bearer {self.token}"
