@@ -30,6 +30,9 @@ constexpr Millis kDrainTimeout{2'000};
 constexpr std::size_t kPiece = 256 * 1024;
 constexpr std::size_t kDrained = 64 * 1024;
 constexpr std::size_t kHeaderPiece = 4 * 1024;
+/// What has arrived and is not understood yet. Trailers and the line before a chunk have to fit in
+/// whole, which limits them; no field of one that does is too long for Beast, which would throw.
+constexpr std::size_t kUnread = 64 * 1024;
 /// What has to leave within the time for writing. A client that fetches less is as good as gone.
 constexpr std::size_t kSlice = 64 * 1024;
 constexpr int kNotModified = 304;
@@ -126,7 +129,8 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
 
   void cut() override { close(); }
   [[nodiscard]] const Caller* caller() const override {
-    return waiting_ || outflow_ ? caller_.get() : nullptr;  // what is answered already gets out
+    // What is answered already gets out.
+    return receiving_ || waiting_ || outflow_ ? caller_.get() : nullptr;
   }
   [[nodiscard]] HttpStanding standing() const override { return standing_; }
   [[nodiscard]] std::uint64_t number() const override { return peer_.number; }
@@ -161,6 +165,9 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
     header_size_ += used;
     // That of the parser can begin anew behind each line it is done with.
     if (header_size_ > limits().header_bytes) {
+      error = make_error_code(http::error::header_limit);
+    }
+    if (error == http::error::need_more && buffer_.size() + kHeaderPiece > kUnread) {
       error = make_error_code(http::error::header_limit);
     }
     if (error != http::error::need_more) {
@@ -215,9 +222,10 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
     head_.peer_pid = peer_.pid;
     head_.peer_address = peer_.address;
     for (const auto& field : header) {
-      std::string& value = head_.headers[lower_case(field.name_string())];
-      value += value.empty() ? "" : ", ";
-      value += field.value();
+      // Also behind an empty one: a header that comes twice is never taken for one of them.
+      const auto [at, is_first] = head_.headers.try_emplace(lower_case(field.name_string()));
+      at->second += is_first ? "" : ", ";
+      at->second += field.value();
     }
   }
 
@@ -239,6 +247,7 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
       parser_->body_limit(limit);
     }
     header_parser_.reset();
+    receiving_ = true;
     if (wants_continue) {
       continue_.emplace(http::status::continue_, 11);
       connection_.expires_after(limits().write_timeout);
@@ -269,12 +278,16 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
   }
 
   void failed(error_code error) {
+    receiving_ = false;
     if (error == http::error::body_limit) {
       return refuse(plain_error(
           413, fmt::format("a request may have {} MiB at most", limits().body_bytes >> 20)));
     }
     if (error == http::error::header_limit) {
       return refuse(plain_error(431, "the header of the request is too long"));
+    }
+    if (error == http::error::buffer_overflow) {
+      return refuse(plain_error(431, "what stands between or behind the chunks is too long"));
     }
     if (error.category() == make_error_code(http::error::bad_method).category() &&
         error != http::error::end_of_stream && error != http::error::partial_message) {
@@ -284,6 +297,7 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
   }
 
   void answer() {
+    receiving_ = false;
     waiting_ = true;
     ++request_;
     if (shared_->stopping) {
@@ -552,7 +566,7 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
   std::shared_ptr<HttpShared> shared_;
   Connection connection_;
   HttpPeer peer_;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_{kUnread};
   std::optional<http::request_parser<http::empty_body>> header_parser_;
   // Of these two the one that fits the content.
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -569,8 +583,9 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
   std::uint64_t request_ = 0;
   HttpStanding standing_ = HttpStanding::stranger;
   bool keep_alive_ = true;
-  bool waiting_ = false;  ///< the handler owes an answer to request_
-  bool idle_ = true;      ///< between requests
+  bool receiving_ = false;  ///< the body of a request that was let in
+  bool waiting_ = false;    ///< the handler owes an answer to request_
+  bool idle_ = true;        ///< between requests
   std::size_t header_size_ = 0;
   bool old_ = false;     ///< HTTP/1.0, which knows no chunks
   bool folded_ = false;  ///< a line of the header goes on in the next one

@@ -59,10 +59,10 @@ std::optional<Target> parse_target(std::string_view target) {
     auto value = percent_decode(
         equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1),
         Plus::space);
-    if (!name || !value) {
+    // One that comes twice is refused: readers would not agree about which of the two counts.
+    if (!name || !value || !result.query.try_emplace(std::move(*name), std::move(*value)).second) {
       return std::nullopt;
     }
-    result.query[std::move(*name)] = std::move(*value);
   }
   return result;
 }

@@ -305,6 +305,78 @@ def test_bodies_that_make_no_sense_change_nothing(target):
     client.close()
 
 
+def resident(instance):
+    """How many bytes the daemon has in memory."""
+    with open(f"/proc/{instance.pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def chunked(target, method, path, rest, kind="application/json"):
+    """What comes of a chunked body of which this is all; the sender may be cut off."""
+    head = (f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {target.read}\r\n"
+            f"Content-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+    with socket.create_connection(("127.0.0.1", target.port), berthlib.PATIENCE) as connection:
+        try:
+            connection.sendall(head + rest)
+        except OSError:
+            return 431
+        got = connection.recv(65536)
+    return tcp.status_of(got)
+
+
+@pytest.mark.parametrize("rest", [
+    b"0\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+    b"0\r\n" + b"X: aaaaaaaa\r\n" * 3_000_000 + b"\r\n",
+    b"1;x=" + b"a" * 40_000_000 + b"\r\nx\r\n0\r\n\r\n",
+    b"1" + b" " * 40_000_000 + b"\r\nx\r\n0\r\n\r\n",
+], ids=["a long trailer", "many trailers", "a long extension", "a long chunk line"])
+def test_what_stands_beside_the_chunks_has_its_limits(target, rest):
+    before = resident(target.instance)
+    for method, path in (("GET", "/health"), ("POST", "/api/done")):
+        assert chunked(target, method, path, rest) in (400, 431, 0), (method, path)
+    assert chunked(target, "POST", "/api/jobs", rest, "application/x-ndjson") in (403, 0)
+    assert target.instance.running(), target.instance.log_tail()
+    assert resident(target.instance) - before < 16_000_000
+
+
+def test_a_header_that_comes_twice_is_none_of_the_two(target):
+    def ask(*headers):
+        lines = "".join(f"{line}\r\n" for line in headers)
+        head = f"POST /api/done HTTP/1.1\r\nAuthorization: Bearer {target.full}\r\n{lines}"
+        return tcp.raw_status(target.port, (head + "Content-Length: 11\r\n\r\n{\"jobs\":[]}").encode())
+
+    ours = f"http://localhost:{target.port}"
+    host = f"Host: localhost:{target.port}"
+    assert ask(host, f"Origin: {ours}") == 200
+    assert ask("Host:", host) == 421
+    assert ask(host, "Origin:", f"Origin: {ours}") == 403
+    assert ask(host, "Authorization:") == 401
+    head = f"POST /api/done HTTP/1.1\r\n{host}\r\nAuthorization: Bearer {target.full}\r\n"
+    body = "Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n{\"jobs\":[]}\r\n0\r\n\r\n"
+    assert tcp.raw_status(target.port, (head + body).encode()) == 400
+
+
+def test_a_token_that_is_revoked_ends_a_request_that_is_being_sent(target):
+    made = target.instance.api("POST", "/api/tokens", {"name": "late", "scope": "full"})
+    id = target.instance.submit(berthlib.job("sleep 600"))[0]
+    body = f'{{"ids": [{id}]}}'.encode()
+    head = (f"POST /api/jobs/kill HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {made['secret']}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n").encode()
+    with socket.create_connection(("127.0.0.1", target.port), berthlib.PATIENCE) as connection:
+        connection.sendall(head + body[:3])
+        # The daemon has read so far when it answers others.
+        assert target.client(target.full).ask("GET", "/api/session").status == 200
+        target.instance.api("DELETE", f"/api/tokens/{made['token']['id']}")
+        try:
+            connection.sendall(body[3:])
+            answer = connection.recv(65536)
+        except OSError:
+            answer = b""
+    assert answer == b""
+    assert target.instance.api("GET", f"/api/jobs/{id}")["job"]["state"] in ("queued", "running")
+    target.instance.api("POST", "/api/jobs/kill", {"ids": [id]})
+
+
 # --- how fast -------------------------------------------------------------------------------------
 
 

@@ -64,6 +64,7 @@ TEST(TextTest, RefusesBrokenTargets) {
   for (const auto* bad : {"", "x", "http://h/", "/%", "/%1", "/%0g", "/?a=%", "/%00"}) {
     EXPECT_FALSE(parse_target(bad).has_value()) << bad;
   }
+  EXPECT_FALSE(parse_target("/?limit=1&limit=2").has_value()) << "which of the two?";
   EXPECT_EQ(parse_target("/?a&b=&&c=1=2")->query.size(), 3U);
   EXPECT_EQ(parse_target("/?c=1=2")->query.at("c"), "1=2");
 }
