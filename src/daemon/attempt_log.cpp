@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "base/owned_file.hpp"
-
 namespace berth {
 namespace {
 
@@ -58,8 +56,8 @@ Result<std::string> read_at(const Fd& fd, std::uint64_t from, std::size_t most) 
   return text;
 }
 
-std::optional<Tail> open_tail(const std::string& path, std::uint32_t owner) {
-  auto fd = open_owned(path, owner, EndLink::refuse);
+std::optional<Tail> open_tail(const std::string& path, const ShownFiles& files) {
+  auto fd = files.open(path, EndLink::refuse);
   if (!fd) {
     return std::nullopt;
   }
@@ -76,10 +74,10 @@ std::optional<Tail> open_tail(const std::string& path, std::uint32_t owner) {
 }
 
 /// Those that belong to the log now, oldest first. None: the log is whole.
-std::vector<Tail> open_tails(const std::string& path, std::uint32_t owner) {
+std::vector<Tail> open_tails(const std::string& path, const ShownFiles& files) {
   for (int i = 0; i < kTries; ++i) {
-    auto old = open_tail(path + std::string(kOldTailSuffix), owner);
-    auto tail = open_tail(path + std::string(kTailSuffix), owner);
+    auto old = open_tail(path + std::string(kOldTailSuffix), files);
+    auto tail = open_tail(path + std::string(kTailSuffix), files);
     if ((old && tail && old->header.seq + 1 != tail->header.seq) ||
         (!old && tail && tail->header.seq > 0)) {
       continue;  // if it stays so, the log has been put together and this one is about to go
@@ -131,9 +129,9 @@ std::string tag_of(const struct stat& log, const std::vector<Tail>& tails) {
 
 }  // namespace
 
-Result<AttemptLog> AttemptLog::open(const std::string& path, std::uint32_t owner) {
-  TRY_ASSIGN(Fd fd, open_owned(path, owner, EndLink::refuse));
-  const std::vector<Tail> tails = open_tails(path, owner);
+Result<AttemptLog> AttemptLog::open(const std::string& path, const ShownFiles& files) {
+  TRY_ASSIGN(Fd fd, files.open(path, EndLink::refuse));
+  const std::vector<Tail> tails = open_tails(path, files);
   TRY_ASSIGN(const struct stat status, look_at(fd));
   AttemptLog log;
   log.tag_ = tag_of(status, tails);
@@ -187,13 +185,13 @@ Result<std::uint64_t> AttemptLog::last_lines(std::uint64_t lines) const {
 }
 
 Result<std::vector<LogTailer::Part>> LogTailer::look(std::optional<std::uint64_t> dropped) {
-  auto fd = open_owned(path_, owner_, EndLink::refuse);
+  auto fd = files_.open(path_, EndLink::refuse);
   if (!fd) {
     // It may not be there yet.
     return fd.error().code == ErrorCode::not_found && !dropped ? Result<std::vector<Part>>()
                                                                : std::unexpected(fd.error());
   }
-  const std::vector<Tail> tails = open_tails(path_, owner_);
+  const std::vector<Tail> tails = open_tails(path_, files_);
   TRY_ASSIGN(const struct stat status, look_at(*fd));
   const auto size = static_cast<std::uint64_t>(status.st_size);
   const auto shared = std::make_shared<Fd>(std::move(*fd));

@@ -12,13 +12,14 @@
 #include "base/fd.hpp"
 #include "base/log_tail.hpp"
 #include "base/result.hpp"
+#include "daemon/shown_files.hpp"
 
 namespace berth {
 
 /// A log as it stood when it was opened: later additions are not part of it.
 class AttemptLog {
  public:
-  [[nodiscard]] static Result<AttemptLog> open(const std::string& path, std::uint32_t owner);
+  [[nodiscard]] static Result<AttemptLog> open(const std::string& path, const ShownFiles& files);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// Changes whenever the text does.
@@ -46,8 +47,8 @@ class AttemptLog {
 /// without a limit that is the position in the file.
 class LogTailer {
  public:
-  LogTailer(std::string path, std::uint32_t owner, std::uint64_t from)
-      : path_(std::move(path)), owner_(owner), at_(from) {}
+  LogTailer(std::string path, ShownFiles files, std::uint64_t from)
+      : path_(std::move(path)), files_(std::move(files)), at_(from) {}
 
   struct Piece {
     std::string text;
@@ -69,7 +70,7 @@ class LogTailer {
   [[nodiscard]] Result<std::vector<Part>> look(std::optional<std::uint64_t> dropped);
 
   std::string path_;
-  std::uint32_t owner_;
+  ShownFiles files_;
   std::uint64_t at_;
   std::uint64_t limit_ = 0;  ///< of the log, once something had to be left out
 };

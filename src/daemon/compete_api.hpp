@@ -22,6 +22,7 @@
 #include "daemon/compete_query.hpp"
 #include "daemon/loop.hpp"
 #include "daemon/settings_watch.hpp"
+#include "daemon/shown_files.hpp"
 #include "daemon/stop_notes.hpp"
 #include "daemon/views.hpp"
 #include "daemon/worker.hpp"
@@ -95,10 +96,12 @@ class CompeteApi {
   void unbind_log(const HttpRequest& request, Respond respond);
   void bound_log(const HttpRequest& request, Respond respond);
   void read_log(const HttpRequest& request, Respond respond);
-  [[nodiscard]] Status check_is_log(const std::string& path) const;
-  [[nodiscard]] Status check_owned(const compete::Places& places, const std::string& path,
-                                   std::uint64_t job);
-  [[nodiscard]] Answer log_answer(const std::string& path, const compete::LogPiece& piece) const;
+  /// Whose log it is decides whether a link in its place is followed; refused: nobody's.
+  [[nodiscard]] Result<EndLink> find_owner(const compete::Places& places, const std::string& path,
+                                           std::uint64_t job);
+  [[nodiscard]] Answer log_answer(const std::string& path, EndLink end,
+                                  const compete::LogPiece& piece) const;
+  [[nodiscard]] ShownFiles shown_files() const;
 
   /// Does `work` on the thread for files and answers with what it gives.
   void answer(std::function<Answer()> work, Respond respond);

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "api/wire.hpp"
-#include "base/owned_file.hpp"
 #include "base/utf8.hpp"
 #include "compete/log_bindings.hpp"
 #include "daemon/answers.hpp"
@@ -58,9 +57,9 @@ Result<bool> is_own_log(StoreReader& reader, const std::string& logs, const std:
 
 }  // namespace
 
-CompeteApi::Answer CompeteApi::log_answer(const std::string& path,
+CompeteApi::Answer CompeteApi::log_answer(const std::string& path, EndLink end,
                                           const compete::LogPiece& piece) const {
-  TRY_ASSIGN(const Fd file, open_owned(path, config_.owner));
+  TRY_ASSIGN(const Fd file, shown_files().open(path, end));
   TRY_ASSIGN(const compete::LogText log, compete::read_log(file, path, piece));
   return ok(encode_log(path, log));
 }
@@ -77,8 +76,8 @@ void CompeteApi::bind_log(const HttpRequest& request, Respond respond) {
         if (!is_utf8(binding.log_path)) {
           return fail(ErrorCode::invalid, "log_path: a JSON file can hold UTF-8 only");
         }
-        TRY(check_is_log(binding.log_path));
-        TRY_ASSIGN([[maybe_unused]] const Fd there, open_owned(binding.log_path, config_.owner));
+        TRY_ASSIGN([[maybe_unused]] const Fd there,
+                   shown_files().open(binding.log_path, EndLink::follow));
         binding.bound_at = compete::iso_time(read_clock().wall);
         TRY(compete::LogBindings(places.log_bindings()).bind(binding));
         return ok(encode_bound(binding));
@@ -121,8 +120,7 @@ void CompeteApi::bound_log(const HttpRequest& request, Respond respond) {
                                   place.process_index, place.queue_id));
         }
         TRY_ASSIGN(const std::string path, clean_path(bound->second.log_path));
-        TRY(check_is_log(path));
-        return log_answer(path, piece);
+        return log_answer(path, EndLink::follow, piece);
       },
       std::move(respond));
 }
@@ -136,37 +134,31 @@ void CompeteApi::read_log(const HttpRequest& request, Respond respond) {
         TRY_ASSIGN(const std::string path, clean_path(asked.text("log_path")));
         TRY_ASSIGN(const compete::LogPiece piece, asked.piece());
         TRY_ASSIGN(const auto job, asked.number("job", INT64_MAX));
-        TRY(check_owned(places, path, job.value_or(0)));
-        return log_answer(path, piece);
+        TRY_ASSIGN(const EndLink end, find_owner(places, path, job.value_or(0)));
+        return log_answer(path, end, piece);
       },
       std::move(respond));
 }
 
-/// Binding one of these would show those who may only look what the API keeps from them.
-Status CompeteApi::check_is_log(const std::string& path) const {
-  const auto below = [&path](const std::string& dir) { return path.starts_with(dir + "/"); };
-  const bool of_instance = below(config_.dir) && !below(config_.logs.dir);
-  if (of_instance || below("/proc") || below("/sys")) {
-    return fail(ErrorCode::refused, fmt::format("'{}' is no log", printable(path)));
-  }
-  return {};
+ShownFiles CompeteApi::shown_files() const {
+  return {config_.owner, config_.dir, config_.logs.dir};
 }
 
-Status CompeteApi::check_owned(const compete::Places& places, const std::string& path,
-                               std::uint64_t job) {
+Result<EndLink> CompeteApi::find_owner(const compete::Places& places, const std::string& path,
+                                       std::uint64_t job) {
   TRY_ASSIGN(const bool own, is_own_log(reader_, config_.logs.dir, path));
   if (own) {
-    return {};
+    return EndLink::refuse;
   }
   TRY_ASSIGN(const auto bindings, compete::LogBindings(places.log_bindings()).read());
   for (const auto& [key, binding] : bindings) {
     if (const auto bound = clean_path(binding.log_path); bound && *bound == path) {
-      return check_is_log(path);
+      return EndLink::follow;  // somebody has named just this path
     }
   }
   TRY_ASSIGN(const bool of_batch, is_batch_log(reader_, path));
   if (of_batch) {
-    return {};
+    return EndLink::refuse;
   }
   const auto is_it = [&path](const std::string& log) {
     const auto clean = log.empty() ? Result<std::string>(log) : clean_path(log);
@@ -176,7 +168,7 @@ Status CompeteApi::check_owned(const compete::Places& places, const std::string&
     TRY_ASSIGN(const auto detail,
                read_detail(reader_, JobId{job}, config_.node, config_.logs, config_.dir));
     if (detail && std::ranges::any_of(detail->attempts, is_it, &AttemptView::log)) {
-      return {};
+      return EndLink::refuse;
     }
   }
   JobFilter newest;
@@ -185,7 +177,7 @@ Status CompeteApi::check_owned(const compete::Places& places, const std::string&
   TRY_ASSIGN(const auto rows, reader_.jobs(newest));
   for (const JobRow& row : rows) {
     if (!row.log.empty() && is_it(job_view(row, config_.node, config_.logs).log)) {
-      return {};
+      return EndLink::refuse;
     }
   }
   // Whether there is such a file is nobody's business either.

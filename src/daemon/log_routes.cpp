@@ -228,7 +228,7 @@ void LogRoutes::answer(const HttpRequest& request, const AttemptQuery& query, st
                        const Found& found, Respond respond) {
   files_.post([this, request, query, job, found, respond = std::move(respond)] {
     auto response = std::make_shared<HttpResponse>();
-    if (auto log = AttemptLog::open(found.path, config_.owner)) {
+    if (auto log = AttemptLog::open(found.path, config_.shown_files())) {
       *response = log_response(request, query, loop_, files_, std::move(*log));
       if (query.download && response->status < 300) {
         response->headers.emplace_back(
@@ -372,7 +372,8 @@ void LogRoutes::read(const FollowerPtr& follower, const Found& found) {
     return;
   }
   if (!follower->tailer) {
-    follower->tailer = std::make_unique<LogTailer>(follower->path, config_.owner, follower->offset);
+    follower->tailer =
+        std::make_unique<LogTailer>(follower->path, config_.shown_files(), follower->offset);
   }
   const auto dropped = found.ended ? std::optional(found.dropped) : std::nullopt;
   files_.post([this, follower, found, dropped] {

@@ -284,24 +284,26 @@ void Resources::results(const HttpRequest& request, Respond respond) {
     respond(too_much());
     return;
   }
-  read_store([this, query = *query](
-                 StoreReader& reader) { return runs_asked_for(reader, query, needs_.config); },
-             [this, query = *query,
-              respond = std::move(respond)](Result<std::vector<JobView>> jobs) mutable {
-               if (!jobs) {
-                 respond(error_response(jobs.error()));
-                 return;
-               }
-               work_long(
-                   [this, query, jobs = std::move(*jobs)] {
-                     const Millis end = read_clock().mono + kResultsTime;
-                     return make_results(jobs, query, {needs_.config.logs, needs_.config.owner},
-                                         {end, end});
-                   },
-                   [respond = std::move(respond)](Result<std::string> body) {
-                     respond(body ? ok(std::move(*body)) : error_response(body.error()));
-                   });
-             });
+  read_store(
+      [this, query = *query](StoreReader& reader) {
+        return runs_asked_for(reader, query, needs_.config);
+      },
+      [this, query = *query,
+       respond = std::move(respond)](Result<std::vector<JobView>> jobs) mutable {
+        if (!jobs) {
+          respond(error_response(jobs.error()));
+          return;
+        }
+        work_long(
+            [this, query, jobs = std::move(*jobs)] {
+              const Millis end = read_clock().mono + kResultsTime;
+              return make_results(jobs, query, {needs_.config.logs, needs_.config.shown_files()},
+                                  {end, end});
+            },
+            [respond = std::move(respond)](Result<std::string> body) {
+              respond(body ? ok(std::move(*body)) : error_response(body.error()));
+            });
+      });
 }
 
 void Resources::preview(const HttpRequest& request, Respond respond) {

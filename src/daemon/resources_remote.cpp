@@ -79,7 +79,7 @@ void Resources::found_runs(const HttpRequest& request, Respond respond) {
             [this, asked = std::move(asked), page = std::move(*page)] {
               const Millis now = read_clock().mono;
               return tell_runs(page.jobs, page.next.has_value(), asked,
-                               {needs_.config.logs, needs_.config.owner},
+                               {needs_.config.logs, needs_.config.shown_files()},
                                {now + kRunsEnough, now + kRunsEnd});
             },
             [respond = std::move(respond)](Result<std::string> body) {

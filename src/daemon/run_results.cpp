@@ -98,7 +98,7 @@ class RunReader {
   void read_report(const JobView& job, Run& run) {
     for (std::uint32_t number = std::max(job.attempts, 1U); number > 0; --number) {
       const auto report =
-          AttemptLog::open(report_path(places_.logs, job.id, number), places_.owner);
+          AttemptLog::open(report_path(places_.logs, job.id, number), places_.files);
       const auto text = report ? report->read(0, kReportMax) : std::unexpected(report.error());
       if (text) {
         add_missing(run.metrics, metrics_of_report(*text));
@@ -108,7 +108,7 @@ class RunReader {
   }
 
   Status read_log(const JobView& job, Run& run) {
-    const auto log = AttemptLog::open(job.log, places_.owner);
+    const auto log = AttemptLog::open(job.log, places_.files);
     if (!log) {
       warn(fmt::format("job {}: {}", job.id, log.error().message));
       return {};

@@ -9,6 +9,7 @@
 #include "api/resources.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "daemon/shown_files.hpp"
 
 namespace berth {
 
@@ -20,7 +21,7 @@ struct ResultsTime {
 
 struct ResultsPlaces {
   std::string logs;
-  std::uint32_t owner = 0;
+  ShownFiles files;
 };
 
 [[nodiscard]] Result<std::string> make_results(const std::vector<JobView>& jobs,

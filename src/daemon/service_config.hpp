@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/views.hpp"
+#include "daemon/shown_files.hpp"
 #include "daemon/views.hpp"
 
 namespace berth {
@@ -20,6 +21,7 @@ struct ServiceConfig {
       nullptr;           ///< what people want to know of those on the cards; none: nothing
   RestoreView restored;  ///< just before
 
+  [[nodiscard]] ShownFiles shown_files() const { return {owner, dir, logs}; }
   [[nodiscard]] LogPlaces log_places() const { return {logs, instance}; }
 };
 

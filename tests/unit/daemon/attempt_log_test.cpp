@@ -30,7 +30,10 @@ class AttemptLogTest : public testing::Test {
     write(name, std::string(format_tail_header(header).view()) + text);
   }
   [[nodiscard]] std::string path() const { return dir_ / "a.log"; }
-  [[nodiscard]] static std::uint32_t me() { return ::getuid(); }
+  [[nodiscard]] ShownFiles mine() const {
+    return {::getuid(), dir_ / "instance", dir_ / "instance/logs"};
+  }
+  [[nodiscard]] ShownFiles others() const { return {::getuid() + 1, mine().dir, mine().logs}; }
 
   fs::path dir_;
 };
@@ -38,47 +41,67 @@ class AttemptLogTest : public testing::Test {
 TEST_F(AttemptLogTest, NeitherFollowsALinkInItsPlaceNorOpensAPipe) {
   write("secret", "text");
   fs::create_symlink(dir_ / "secret", path());
-  EXPECT_EQ(AttemptLog::open(path(), me()).error().code, ErrorCode::refused);
-  LogTailer tailer(path(), me(), 0);
+  EXPECT_EQ(AttemptLog::open(path(), mine()).error().code, ErrorCode::refused);
+  LogTailer tailer(path(), mine(), 0);
   EXPECT_EQ(tailer.read(100, {}).error().code, ErrorCode::refused);
   fs::remove(path());
   ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
-  EXPECT_FALSE(AttemptLog::open(path(), me()));
+  EXPECT_FALSE(AttemptLog::open(path(), mine()));
+}
+
+TEST_F(AttemptLogTest, WhatTheInstanceKeepsIsNoLogWhicheverWayLeadsThere) {
+  fs::create_directories(dir_ / "instance/logs");
+  write("instance/access.json", "hashes");
+  write("instance/logs/1.log", "text");
+  fs::create_symlink("instance", dir_ / "way");
+  fs::create_symlink("instance/access.json", dir_ / "b.log");
+  for (const char* name : {"instance/access.json", "way/access.json", "b.log"}) {
+    EXPECT_EQ(mine().open(dir_ / name, EndLink::follow).error().code, ErrorCode::refused) << name;
+  }
+  EXPECT_EQ(AttemptLog::open(dir_ / "way/access.json", mine()).error().code, ErrorCode::refused);
+  EXPECT_EQ(mine().open("/proc/self/environ", EndLink::follow).error().code, ErrorCode::refused);
+  EXPECT_TRUE(mine().open(dir_ / "instance/logs/1.log", EndLink::refuse));
+  EXPECT_TRUE(mine().open(dir_ / "way/logs/1.log", EndLink::refuse));
+  fs::create_directory_symlink(dir_ / "instance", dir_ / "moved");
+  const ShownFiles linked{::getuid(), dir_ / "moved", dir_ / "moved/logs"};
+  EXPECT_EQ(linked.open(dir_ / "instance/access.json", EndLink::follow).error().code,
+            ErrorCode::refused);
+  EXPECT_TRUE(linked.open(dir_ / "moved/logs/1.log", EndLink::refuse));
 }
 
 TEST_F(AttemptLogTest, AFileOfAnotherUserIsNotRead) {
   write("a.log", "text");
-  EXPECT_EQ(AttemptLog::open(path(), me() + 1).error().code, ErrorCode::refused);
+  EXPECT_EQ(AttemptLog::open(path(), others()).error().code, ErrorCode::refused);
 }
 
 TEST_F(AttemptLogTest, LinksOnTheWayAreTheUsersOwn) {
   fs::create_directory(dir_ / "data");
   write("data/a.log", "text");
   fs::create_symlink("data", dir_ / "way");
-  EXPECT_TRUE(AttemptLog::open(dir_ / "way/a.log", me()));
+  EXPECT_TRUE(AttemptLog::open(dir_ / "way/a.log", mine()));
   if (::getuid() == 0) {
     ASSERT_EQ(::lchown((dir_ / "way").c_str(), 4242, 4242), 0);
-    EXPECT_EQ(AttemptLog::open(dir_ / "way/a.log", me()).error().code, ErrorCode::refused);
+    EXPECT_EQ(AttemptLog::open(dir_ / "way/a.log", mine()).error().code, ErrorCode::refused);
   }
 }
 
 TEST_F(AttemptLogTest, ReadsAnyPartOfALog) {
   write("a.log", "0123456789");
-  const auto log = AttemptLog::open(path(), me());
+  const auto log = AttemptLog::open(path(), mine());
   ASSERT_TRUE(log);
   EXPECT_EQ(log->size(), 10U);
   EXPECT_EQ(*log->read(0, 100), "0123456789");
   EXPECT_EQ(*log->read(3, 4), "3456");
   EXPECT_EQ(*log->read(10, 4), "");
   write("a.log", "0123456789ab");
-  EXPECT_NE(AttemptLog::open(path(), me())->tag(), log->tag());
+  EXPECT_NE(AttemptLog::open(path(), mine())->tag(), log->tag());
 }
 
 TEST_F(AttemptLogTest, ALogThatHasOutgrownItsLimitIsOneText) {
   write("a.log", "head");
   write_tail("a.log.tail.old", {3, 4, 100, 64 * 1024}, "old-");
   write_tail("a.log.tail", {4, 4, 104, 64 * 1024}, "new\n");
-  const auto log = AttemptLog::open(path(), me());
+  const auto log = AttemptLog::open(path(), mine());
   ASSERT_TRUE(log);
   const std::string expected =
       "head\n[berth: 96 bytes left out here, log_limit is 64KiB]\nold-new\n";
@@ -90,38 +113,38 @@ TEST_F(AttemptLogTest, ALogThatHasOutgrownItsLimitIsOneText) {
 
 TEST_F(AttemptLogTest, FindsTheLastLines) {
   write("a.log", "one\ntwo\nthree\n");
-  const auto log = AttemptLog::open(path(), me());
+  const auto log = AttemptLog::open(path(), mine());
   ASSERT_TRUE(log);
   EXPECT_EQ(*log->last_lines(0), 14U);
   EXPECT_EQ(*log->last_lines(1), 8U);
   EXPECT_EQ(*log->last_lines(2), 4U);
   EXPECT_EQ(*log->last_lines(9), 0U);
   write("a.log", "one\ntwo");
-  EXPECT_EQ(*AttemptLog::open(path(), me())->last_lines(1), 4U);
+  EXPECT_EQ(*AttemptLog::open(path(), mine())->last_lines(1), 4U);
   const std::string block(300 * 1024, 'x');
   write("a.log", "first\n" + block + "\nlast\n");
-  EXPECT_EQ(*AttemptLog::open(path(), me())->last_lines(2), 6U);
+  EXPECT_EQ(*AttemptLog::open(path(), mine())->last_lines(2), 6U);
 }
 
 TEST_F(AttemptLogTest, FollowsFromTheLastLinesOn) {
-  LogTailer early(path(), me(), 0);
+  LogTailer early(path(), mine(), 0);
   ASSERT_TRUE(early.skip_to_last(1, {})) << "it is not there yet";
   write("a.log", "one\ntwo\nthree\n");
   EXPECT_EQ(early.read(100, {})->text, "one\ntwo\nthree\n") << "all of it is new";
-  LogTailer tailer(path(), me(), 0);
+  LogTailer tailer(path(), mine(), 0);
   ASSERT_TRUE(tailer.skip_to_last(2, {}));
   EXPECT_EQ(tailer.read(100, {})->text, "two\nthree\n");
-  LogTailer none(path(), me(), 0);
+  LogTailer none(path(), mine(), 0);
   ASSERT_TRUE(none.skip_to_last(0, {}));
   EXPECT_EQ(none.read(100, {})->text, "");
   write_tail("a.log.tail", {0, 14, 100, 64 * 1024}, "four\nfive\n");
-  LogTailer beyond(path(), me(), 0);
+  LogTailer beyond(path(), mine(), 0);
   ASSERT_TRUE(beyond.skip_to_last(1, {}));
   EXPECT_EQ(beyond.read(100, {})->text, "five\n");
 }
 
 TEST_F(AttemptLogTest, FollowsALogThatIsNotThereYetAndGrows) {
-  LogTailer tailer(path(), me(), 0);
+  LogTailer tailer(path(), mine(), 0);
   EXPECT_EQ(tailer.read(100, {})->text, "");
   write("a.log", "one\n");
   auto piece = tailer.read(100, {});
@@ -133,14 +156,14 @@ TEST_F(AttemptLogTest, FollowsALogThatIsNotThereYetAndGrows) {
   EXPECT_TRUE(piece->more);
   EXPECT_EQ(tailer.read(100, {})->text, "o\n");
   EXPECT_FALSE(tailer.read(100, 0)->more);
-  EXPECT_EQ(LogTailer(path(), me(), 4).read(100, 0)->text, "two\n");
+  EXPECT_EQ(LogTailer(path(), mine(), 4).read(100, 0)->text, "two\n");
 }
 
 TEST_F(AttemptLogTest, FollowsBeyondTheLimitAndToTheEnd) {
   constexpr std::uint64_t kLimit = 64UL * 1024;
   const std::string head(kLimit / 2, 'h');
   write("a.log", head);
-  LogTailer tailer(path(), me(), kLimit / 2 - 3);
+  LogTailer tailer(path(), mine(), kLimit / 2 - 3);
   EXPECT_EQ(tailer.read(100, {})->text, "hhh");
   write_tail("a.log.tail", {0, kLimit / 2, kLimit / 2 + 50, kLimit}, "tail");
   auto piece = tailer.read(1000, {});
