@@ -134,6 +134,7 @@ struct UsageView {
 
 struct PreviewWait {
   std::uint64_t id = 0;
+  std::uint64_t jobs = 1;                    ///< that wait as it does, itself among them
   std::string before;                        ///< empty: it starts
   std::string after;                         ///< likewise
   std::optional<CauseView> why_before = {};  ///< the same as data

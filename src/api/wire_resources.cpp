@@ -120,6 +120,7 @@ void describe(wire::Writer& a, const UsageView& usage) {
 
 void describe(wire::Writer& a, const PreviewWait& wait) {
   a.need("id", wait.id);
+  a.need("jobs", wait.jobs);
   a.or_null("before", wait.before);
   a.or_null("after", wait.after);
   a.unless("why_before", wait.why_before, {});

@@ -18,10 +18,11 @@ class Holdups {
  public:
   Holdups(const State& state, Now now) : state_(state), room_(room_to_explain(state, now)) {}
 
-  void add(const Job& job, std::uint64_t count) {
+  /// Returns what the job is counted with; null: nothing holds it up.
+  Holdup* add(const Job& job, std::uint64_t count) {
     auto reasons = explain(state_, job, room_);
     if (reasons.empty() || count == 0) {
-      return;
+      return nullptr;
     }
     Reason& reason = reasons.front();
     if (reason.kind == Reason::Kind::held) {  // each of those has words of its own
@@ -31,6 +32,7 @@ class Holdups {
     const auto [it, fresh] = groups_.try_emplace(key, Holdup{std::move(reason), job.id, 0});
     it->second.jobs += count;
     it->second.first = std::min(it->second.first, job.id);
+    return &it->second;
   }
 
   [[nodiscard]] std::vector<Holdup> sorted() && {
@@ -55,6 +57,10 @@ constexpr std::size_t kLooks = 200;
 
 }  // namespace
 
+bool waits_for_its_turn_alone(const State& state, const Job& job) {
+  return state.queues.at(job.queue).limit == 1 && !job.expedited;
+}
+
 Backlog backlog(const State& state, Now now) {
   Backlog result;
   Holdups holdups(state, now);
@@ -64,29 +70,37 @@ Backlog backlog(const State& state, Now now) {
     if (count > 1) {
       // In a serial queue those behind wait for the first, elsewhere for what it waits for.
       const Job& job = state.jobs.at(first.job);
-      const bool serial = state.queues.at(job.queue).limit == 1 && !job.expedited;
-      const OrderKey* behind = serial ? state.ready.second(state.lane(job), job.shape) : nullptr;
+      const OrderKey* behind = waits_for_its_turn_alone(state, job)
+                                   ? state.ready.second(state.lane(job), job.shape)
+                                   : nullptr;
       holdups.add(behind != nullptr ? state.jobs.at(behind->job) : job, count - 1);
     }
   });
-  std::size_t looks = 0;
+  std::size_t looks = 0;  // of each kind
+  Holdup* held = nullptr;
   const auto apart = [&](JobId id) {
     const auto job = state.jobs.find(id);
-    if (job != state.jobs.end() && job->second.waits()) {
-      ++result.waiting;
-      if (++looks <= kLooks) {
-        holdups.add(job->second, 1);
-      }
+    if (job == state.jobs.end() || !job->second.waits()) {
+      return;
+    }
+    ++result.waiting;
+    if (++looks <= kLooks) {
+      Holdup* const holdup = holdups.add(job->second, 1);
+      held = holdup != nullptr && holdup->reason.kind == Reason::Kind::held ? holdup : held;
+    } else if (held != nullptr && job->second.held()) {
+      ++held->jobs;  // they are all alike
     }
   };
   for (const auto& [id, after] : state.pending) {
     apart(id);
   }
+  looks = 0;
   for (const auto& [id, delay] : state.delays) {
     if (!state.pending.contains(id)) {
       apart(id);
     }
   }
+  looks = 0;
   for (const JobId id : state.held) {
     if (!state.pending.contains(id) && !state.delays.contains(id)) {
       apart(id);

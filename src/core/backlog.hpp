@@ -26,6 +26,9 @@ struct Backlog {
 /// One look per lane and shape, not per job.
 [[nodiscard]] Backlog backlog(const State& state, Now now);
 
+/// Whether those behind it in its line wait for it, not for what it waits for: its queue is serial.
+[[nodiscard]] bool waits_for_its_turn_alone(const State& state, const Job& job);
+
 /// How many jobs of its queue go before it; none: it does not stand in line. Counts no further than
 /// `most`.
 [[nodiscard]] std::optional<std::uint64_t> jobs_ahead(const State& state, const Job& job,

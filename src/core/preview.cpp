@@ -1,10 +1,11 @@
 #include "core/preview.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "core/apply.hpp"
+#include "core/backlog.hpp"
 
 namespace berth {
 namespace {
@@ -18,9 +19,13 @@ void decide_now(State& state, Now now, std::vector<JobId>& starts) {
   apply(state, decision, now, step);
 }
 
-/// The first of every line, and of every shape in it.
-void add_heads(const State& state, std::set<JobId>& heads) {
-  state.ready.for_each([&](const OrderKey& first, std::size_t) { heads.insert(first.job); });
+/// The first of every line, and of every shape in it, with how many wait for what it waits for.
+using Heads = std::map<JobId, std::uint64_t>;
+
+void add_heads(const State& state, Heads& heads) {
+  state.ready.for_each([&](const OrderKey& first, std::size_t count) {
+    heads[first.job] = waits_for_its_turn_alone(state, state.jobs.at(first.job)) ? 1 : count;
+  });
 }
 
 std::optional<Reason> first_reason(const State& state, JobId id, const Room& room) {
@@ -47,17 +52,17 @@ Result<Preview> preview_rules(const State& state, const event::SetRules& set, No
     decide_now(after, now, preview.starts);
   }
   std::ranges::sort(preview.starts);
-  std::set<JobId> heads;
+  Heads heads;
   add_heads(state, heads);
   add_heads(after, heads);
   const Room room_before = room_to_explain(state, now);
   const Room room_after = room_to_explain(after, now);
-  for (const JobId id : heads) {
+  for (const auto& [id, jobs] : heads) {
     if (preview.waits.size() == most) {
       preview.more = true;
       break;
     }
-    Preview::Wait wait{id, first_reason(state, id, room_before),
+    Preview::Wait wait{id, jobs, first_reason(state, id, room_before),
                        first_reason(after, id, room_after)};
     if (!say_the_same(wait.before, wait.after) && !std::ranges::binary_search(preview.starts, id)) {
       preview.waits.push_back(std::move(wait));

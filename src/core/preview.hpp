@@ -2,6 +2,7 @@
 // What a change of rules would do, found out by doing it to a copy.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace berth {
 struct Preview {
   struct Wait {
     JobId id;
+    std::uint64_t jobs = 1;        ///< that wait as it does: itself and those of its line and shape
     std::optional<Reason> before;  ///< the first; none: it starts
     std::optional<Reason> after;   ///< likewise
   };

@@ -61,7 +61,7 @@ std::string encode_preview(const Result<Preview>& preview) {
     view.starts.push_back(id.value);
   }
   for (const Preview::Wait& wait : preview->waits) {
-    PreviewWait told{wait.id.value, {}, {}};
+    PreviewWait told{wait.id.value, wait.jobs, {}, {}};
     if (wait.before) {
       told.before = wait.before->text;
       told.why_before = cause_view(*wait.before);

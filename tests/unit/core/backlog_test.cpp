@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/backlog.hpp"
+#include "core/preview.hpp"
 #include "unit/core/policy_table.hpp"
 
 namespace berth::testing {
@@ -58,6 +59,38 @@ TEST(BacklogOf, CountsThoseThatAreHeld) {
   EXPECT_EQ(found.holdups[0].reason.kind, Reason::Kind::held);
   EXPECT_EQ(found.holdups[0].jobs, 2U);
   EXPECT_EQ(found.holdups[0].first, JobId{1});
+}
+
+TEST(BacklogOf, CountsAllThatAreHeldHoweverMany) {
+  World w;
+  constexpr std::size_t kJobs = 1'000;
+  w.submit(copies(kJobs, a_cpu_job()));
+  std::vector<JobId> all;
+  for (std::uint64_t id = 1; id <= kJobs; ++id) {
+    all.push_back(JobId{id});
+  }
+  ASSERT_TRUE(w.apply(event::Pause{all}));
+  const Backlog found = backlog(w.state, w.now);
+  EXPECT_EQ(found.waiting, kJobs);
+  ASSERT_EQ(found.holdups.size(), 1U);
+  EXPECT_EQ(found.holdups[0].jobs, kJobs);
+}
+
+TEST(PreviewOf, SaysHowManyWaitAsTheFirstDoes) {
+  World w;
+  w.see_idle(4);
+  w.set_queue("night", 1);
+  w.submit(copies(3, a_job().queue("night")));
+  EXPECT_EQ(w.decide(), "1:0");
+  w.submit(copies(150, a_job()));
+  EXPECT_EQ(w.decide(), "4:1 5:2 6:3");
+  const auto preview =
+      preview_rules(w.state, event::SetRules{{{"max_concurrent", "1"}}}, w.now, 100);
+  ASSERT_TRUE(preview);
+  ASSERT_EQ(preview->waits.size(), 1U) << "the second of the serial queue waits for the first";
+  EXPECT_EQ(preview->waits[0].id, JobId{7});
+  EXPECT_EQ(preview->waits[0].jobs, 147U);
+  EXPECT_FALSE(preview->more);
 }
 
 TEST(BacklogOf, CountsAHeldFollowerOnce) {
