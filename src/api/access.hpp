@@ -83,7 +83,8 @@ struct ListenView {
 [[nodiscard]] Result<ListenView> decode_listen(std::string_view body);
 
 struct UiRequest {
-  std::uint16_t port = 0;  ///< 0: the usual one, or the next that is free
+  std::uint16_t port = 0;      ///< 0: the usual one, or the next that is free
+  std::string scope = "full";  ///< of whoever logs in with the link; or "read"
 };
 [[nodiscard]] std::string encode_ui_request(const UiRequest& request);
 [[nodiscard]] Result<UiRequest> decode_ui_request(std::string_view body);

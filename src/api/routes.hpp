@@ -211,7 +211,7 @@ inline constexpr std::array kRoutes{
     Route{RouteId::session, "GET", "/api/session", Scope::read, "Who is asking, and as what"},
     Route{RouteId::login, "GET", "/login", Scope::open,
           "Log a browser in with the code of a one-time link"},
-    Route{RouteId::logout, "POST", "/api/logout", Scope::full, "Log this browser out"},
+    Route{RouteId::logout, "POST", "/api/logout", Scope::read, "Log this browser out"},
     Route{RouteId::tokens, "GET", "/api/tokens", Scope::full, "Tokens and browsers that get in"},
     Route{RouteId::add_token, "POST", "/api/tokens", Scope::full, "Make a token"},
     Route{RouteId::remove_token, "DELETE", "/api/tokens/{id}", Scope::full,

@@ -108,6 +108,8 @@ void describe(A& a, wire::Ref<A, ListenView> listen) {
 template <class A>
 void describe(A& a, wire::Ref<A, UiRequest> request) {
   a.field("port", request.port);
+  a.field("scope", request.scope);
+  a.check(request.scope == "read" || request.scope == "full", "scope", "must be read or full");
 }
 
 template <class A>

@@ -69,7 +69,8 @@ Outcome run_ui(const UiOptions& options) {
   }
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   TRY_ASSIGN(const std::string body,
-             daemon.call("POST", "/api/ui", encode_ui_request({options.port})));
+             daemon.call("POST", "/api/ui",
+                         encode_ui_request({options.port, options.read_only ? "read" : "full"})));
   TRY_ASSIGN(const UiAnswer answer, decode_ui(body));
   if (answer.moved) {
     warn(fmt::format("port {} is taken; listening on port {}", kUsualPort, answer.port));

@@ -250,6 +250,7 @@ struct MachineOptions {
 struct UiOptions {
   std::uint16_t port = 0;  ///< 0: the usual one
   bool print = false;      ///< only
+  bool read_only = false;
   bool stop = false;
 };
 [[nodiscard]] Outcome run_ui(const UiOptions& options);

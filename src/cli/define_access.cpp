@@ -80,13 +80,18 @@ void define_ui(CLI::App& app, Action& action) {
       *command(app, "ui", "Open the console in a browser",
                "  berth ui             begins to listen, and prints a link for one login\n"
                "  berth ui --print     only prints it\n"
+               "  berth ui --read-only a link for somebody who may look and change nothing\n"
                "  berth ui --stop      listens no longer\n"
                "It listens on 127.0.0.1, port 29214 or the next that is free, until it\n"
                "is stopped. berth.yaml can say otherwise: listen.");
   sub.add_flag("--print", in->print, "print the link and open nothing");
   option(sub, "--port", "N", "listen on this port",
          [in](const auto& t) { in->port = checked_number<std::uint16_t>("--port", t, "a port"); });
-  sub.add_flag("--stop", in->stop, "stop listening")->excludes("--port")->excludes("--print");
+  sub.add_flag("--read-only", in->read_only, "who follows the link may only look");
+  sub.add_flag("--stop", in->stop, "stop listening")
+      ->excludes("--port")
+      ->excludes("--print")
+      ->excludes("--read-only");
   sub.callback([in, &action] { action = [in] { return run_ui(*in); }; });
 }
 

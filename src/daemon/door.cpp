@@ -90,9 +90,17 @@ void Door::configure(const ListenSettings& settings) {
   if (asked) {
     wanted = {keys_.file().port, false};
   }
-  listen(wanted, [this](const Status& done) {
+  listen(wanted, [this, asked, port = wanted.port](const Status& done) {
     if (!done) {
       set_problem(done.error().message);
+      hooks_.complain(problem_);
+    } else if (asked && moved_) {
+      // Whoever has it now is sent the tokens of scripts that know only the old one.
+      set_problem(
+          fmt::format("listen: port {} is somebody else's now, and the console is at {}/ui/; tell "
+                      "whoever uses the old one, and berth ui --port {} to stay, or --port {} once "
+                      "that is free",
+                      port, base_url(), server_->port(), port));
       hooks_.complain(problem_);
     }
   });

@@ -86,7 +86,8 @@ class Door {
   void drop_others(std::uint64_t key);
   void tell_listen(const Respond& respond) const;
   void open_ui(const HttpRequest& request, Respond respond);
-  void give_link(const Respond& respond);
+  void remember_port(const std::string& scope, std::shared_ptr<HttpServer> old, Respond respond);
+  void give_link(const std::string& scope, const Respond& respond);
   void close_ui(Respond respond);
 
   Loop& loop_;

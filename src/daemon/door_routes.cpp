@@ -30,8 +30,14 @@ HttpResponse to_pages() {
 HttpResponse stale_link() {
   HttpResponse response;
   response.status = kForbidden;
-  response.content_type = "text/plain; charset=utf-8";
-  response.body = "This link has been used, or is too old. Run `berth ui` for a new one.\n";
+  response.content_type = "text/html; charset=utf-8";
+  response.body =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width\"><title>berth</title></head>\n"
+      "<body><main><h1>This link has been used, or is too old</h1>\n"
+      "<p>Run <code>berth ui</code> for a new one.</p>\n"
+      "<p lang=\"zh-CN\">此链接已被使用或已过期。请运行 <code>berth ui</code> 获取新链接。</p>"
+      "</main></body></html>\n";
   return response;
 }
 
@@ -88,17 +94,18 @@ void Door::login(const HttpRequest& request, Respond respond) {
   }
   const auto code = request.query.find("code");
   // Whoever follows it, from then on it is worth nothing.
-  const bool good = code != request.query.end() && codes_.redeem(code->second, read_clock().mono);
+  const auto scope =
+      code != request.query.end() ? codes_.redeem(code->second, read_clock().mono) : std::nullopt;
   if (request.caller && request.caller->via == Caller::Via::cookie) {
     respond(to_pages());  // this browser is known already
     return;
   }
-  if (!good) {
+  if (!scope) {
     respond(stale_link());
     return;
   }
   const TokenAnswer made =
-      keys_.add({"browser", "a browser", "full", kSessionLifetime}, read_clock().wall);
+      keys_.add({"browser", "a browser", *scope, kSessionLifetime}, read_clock().wall);
   HttpResponse response = to_pages();
   response.headers.emplace_back("Set-Cookie",
                                 session_cookie(doorway_, made.secret, kSessionLifetime));
@@ -196,7 +203,13 @@ void Door::open_ui(const HttpRequest& request, Respond respond) {
   }
   const bool elsewhere = server_ && asked->port != 0 && asked->port != server_->port();
   if (server_ && !elsewhere) {
-    give_link(respond);
+    if (asked->port != 0 && !settings_.on && keys_.file().port != asked->port) {
+      moved_ = false;  // that is where it is wanted
+      set_problem({});
+      remember_port(asked->scope, nullptr, std::move(respond));
+    } else {
+      give_link(asked->scope, respond);
+    }
     return;
   }
   if (settings_.on) {
@@ -208,29 +221,36 @@ void Door::open_ui(const HttpRequest& request, Respond respond) {
   }
   // The old one goes only when the answer, which it may have to carry, is on its way.
   const std::shared_ptr<HttpServer> old = server_;
-  listen({asked->port, asked->port != 0}, [this, old, respond = std::move(respond)](Status done) {
-    if (!done) {  // the old one, if any, is still there
-      respond(error_response(done.error()));
-      return;
+  listen({asked->port, asked->port != 0},
+         [this, old, scope = asked->scope, respond = std::move(respond)](Status done) {
+           if (!done) {  // the old one, if any, is still there
+             respond(error_response(done.error()));
+           } else {
+             remember_port(scope, old, respond);
+           }
+         });
+}
+
+/// `old` is kept until it is done.
+void Door::remember_port(const std::string& scope, std::shared_ptr<HttpServer> old,
+                         Respond respond) {
+  keys_.set_port(server_->port());
+  save([this, scope, old = std::move(old), respond = std::move(respond)](const Status& saved) {
+    if (!saved) {
+      respond(error_response(saved.error()));
+    } else {
+      give_link(scope, respond);
     }
-    keys_.set_port(server_->port());
-    save([this, old, respond](const Status& saved) {
-      if (!saved) {
-        respond(error_response(saved.error()));
-      } else {
-        give_link(respond);
-      }
-    });
   });
 }
 
-void Door::give_link(const Respond& respond) {
+void Door::give_link(const std::string& scope, const Respond& respond) {
   if (!server_) {
     respond(error_response({ErrorCode::conflict, "it was closed again meanwhile"}));
     return;
   }
   UiAnswer answer;
-  answer.url = fmt::format("{}/login?code={}", base_url(), codes_.issue(read_clock().mono));
+  answer.url = fmt::format("{}/login?code={}", base_url(), codes_.issue(read_clock().mono, scope));
   answer.address = address_;
   answer.port = server_->port();
   answer.moved = moved_;
@@ -249,6 +269,7 @@ void Door::close_ui(Respond respond) {
     respond(answer_of(done, ok("{}")));
     if (done) {
       close();
+      set_problem({});
     }
   });
 }

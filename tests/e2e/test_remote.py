@@ -81,6 +81,26 @@ def test_what_was_asked_for_outlives_the_daemon(berth):
     assert client.ask("GET", "/api/status", headers={"Cookie": cookie}).status == 200
 
 
+def test_a_port_that_somebody_took_meanwhile_is_told_until_one_says_where_to_stay(berth):
+    old = tcp.listen(berth)["port"]
+    berth.stop()
+    with socket.create_server(("127.0.0.1", old)):
+        berth.start()
+        listen = eventually(lambda: (v := berth.api("GET", "/api/listen"))["listening"] and v, "it listens")
+        assert listen["port"] > old and f"port {old} is somebody else's" in listen["problem"]
+        health = berth.api("GET", "/health")
+        assert health["status"] == "degraded" and any(f"port {old}" in r for r in health["reasons"])
+        berth.cli("ui", "--print", check=0)
+        assert berth.api("GET", "/api/listen")["problem"], "a link says nothing about the port"
+        berth.cli("ui", "--print", "--port", listen["port"], check=0)
+        assert berth.api("GET", "/api/listen")["problem"] is None
+        assert berth.api("GET", "/health")["reasons"] == []
+    berth.stop()
+    berth.start()
+    again = eventually(lambda: (v := berth.api("GET", "/api/listen"))["listening"] and v, "it listens")
+    assert again["port"] == listen["port"] and again["problem"] is None
+
+
 def test_berth_yaml_says_where_to_listen_and_may_forbid_it(berth):
     settings = berth.dir / "berth.yaml"
     settings.write_text("listen: on\n")
@@ -130,6 +150,19 @@ def test_a_login_link_is_good_once(berth):
     path = "/" + answer["url"].split("/", 3)[3]
     assert client.ask("GET", path).status == 403
     assert client.ask("GET", path, headers={"Cookie": cookie}).status == 303, "in the same browser"
+
+
+def test_a_read_only_link_lets_somebody_look(berth):
+    url = berth.cli("ui", "--print", "--read-only").stdout.strip()
+    port = int(url.split(":")[2].split("/")[0])
+    client, cookie, csrf = login(berth, {"url": url, "port": port})
+    known = {"Cookie": cookie, "X-Berth-CSRF": csrf}
+    assert client.ask("GET", "/api/session", headers=known).json()["scope"] == "read"
+    assert client.ask("GET", "/api/jobs", headers=known).status == 200
+    refused = client.ask("POST", "/api/jobs/kill", {"ids": "1"}, known)
+    assert refused.status == 403 and b"may only look" in refused.body
+    assert client.ask("POST", "/api/logout", headers=known).status == 200
+    assert client.ask("GET", "/api/jobs", headers=known).status == 401
 
 
 def test_a_link_is_used_up_by_a_browser_that_is_known_already(berth):

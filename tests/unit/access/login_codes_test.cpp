@@ -14,6 +14,14 @@ TEST(LoginCodesTest, ACodeIsGoodOnce) {
   EXPECT_FALSE(codes.redeem(code, Millis(1)));
 }
 
+TEST(LoginCodesTest, ACodeSaysWhatTheBrowserMayDo) {
+  LoginCodes codes;
+  const std::string all = codes.issue(Millis(0));
+  const std::string look = codes.issue(Millis(0), "read");
+  EXPECT_EQ(codes.redeem(look, Millis(1)), "read");
+  EXPECT_EQ(codes.redeem(all, Millis(1)), "full");
+}
+
 TEST(LoginCodesTest, ACodeIsGoodForAFewMinutes) {
   LoginCodes codes;
   const std::string code = codes.issue(Millis(0));
