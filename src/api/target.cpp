@@ -25,6 +25,9 @@ std::optional<std::string> percent_decode(std::string_view text, Plus plus) {
         return std::nullopt;
       }
       out += static_cast<char>(high * 16 + low);
+      if (out.back() == '\0') {
+        return std::nullopt;  // what is handed to C would end there
+      }
       i += 2;
     } else {
       out += text[i] == '+' && plus == Plus::space ? ' ' : text[i];
@@ -42,7 +45,7 @@ std::optional<Target> parse_target(std::string_view target) {
   Target result;
   const auto mark = target.find('?');
   auto path = percent_decode(target.substr(0, mark), Plus::literal);
-  if (!path || path->find('\0') != std::string::npos) {
+  if (!path) {
     return std::nullopt;
   }
   result.path = std::move(*path);

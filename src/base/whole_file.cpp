@@ -7,8 +7,10 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -18,6 +20,8 @@
 
 namespace berth {
 namespace {
+
+constexpr std::chrono::milliseconds kBetweenTries{10};
 
 std::unexpected<Error> io_error(std::string_view what, const std::string& path) {
   const int error = errno;
@@ -90,17 +94,30 @@ Status replace_whole(const std::string& path, std::string_view text, mode_t mode
   return {};
 }
 
+Status lock_file(const Fd& file, const std::string& path, std::chrono::milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return io_error("lock", path);
+    }
+    if (std::chrono::steady_clock::now() >= end) {
+      return fail(ErrorCode::busy,
+                  fmt::format("another program holds the lock of '{}'; lslocks tells which",
+                              printable(path)));
+    }
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  return {};
+}
+
 Result<FileLock> FileLock::take(const std::string& path) {
   const std::string name = path + ".lock";
-  Fd file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  Fd file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!file) {
     return io_error("open", name);
   }
-  while (::flock(file.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) {
-      return io_error("lock", name);
-    }
-  }
+  ::fchmod(file.get(), 0600);  // one that an earlier version has left
+  TRY(lock_file(file, name));
   return FileLock(std::move(file));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Small files that are read and replaced as a whole, perhaps by several programs at once.
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -26,8 +27,14 @@ namespace berth {
 [[nodiscard]] Status replace_whole(const std::string& path, std::string_view text,
                                    mode_t mode = 0644);
 
+/// Takes the lock of an open file, for which it waits a few seconds. busy: somebody holds it all
+/// the time, as everybody can who may read the file.
+constexpr std::chrono::milliseconds kLockPatience{5'000};
+[[nodiscard]] Status lock_file(const Fd& file, const std::string& path,
+                               std::chrono::milliseconds patience = kLockPatience);
+
 /// Keeps apart those who take it before they read and replace `path`; it lies beside the file, as
-/// "path.lock". Waits for whoever has it.
+/// "path.lock", and nobody else can open it.
 class FileLock {
  public:
   [[nodiscard]] static Result<FileLock> take(const std::string& path);

@@ -1,6 +1,7 @@
 #include "compete/command_configs.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,38 @@ namespace fs = std::filesystem;
 Error no_such(const ConfigFile& file) {
   return {ErrorCode::not_found, fmt::format("there is no configuration {}: '{}' is not there",
                                             file.index, printable(file.path))};
+}
+
+struct Present {
+  std::string text;
+  std::string place;  ///< where it really lies, should the user have put a link in its place
+  mode_t mode = 0;
+};
+
+Result<std::optional<Present>> look(const std::string& path) {
+  const auto file = open_owned(path, ::getuid(), EndLink::follow, FileOf::anybody);
+  if (!file) {
+    return file.error().code == ErrorCode::not_found ? Result<std::optional<Present>>(std::nullopt)
+                                                     : std::unexpected(file.error());
+  }
+  TRY_ASSIGN(std::string text, read_whole(*file, path, kJobFileMostBytes));
+  struct stat status{};
+  std::error_code error;
+  const fs::path place = fs::read_symlink(fmt::format("/proc/self/fd/{}", file->get()), error);
+  if (error || ::fstat(file->get(), &status) != 0) {
+    return fail(ErrorCode::io, fmt::format("cannot tell where '{}' lies", printable(path)));
+  }
+  return std::optional(Present{std::move(text), place.native(), status.st_mode & 0777U});
+}
+
+/// As private as the file itself, also where there is one from before.
+Status write_backup(const std::string& path, const Present& old) {
+  struct stat before{};
+  if (::lstat(path.c_str(), &before) == 0 && S_ISREG(before.st_mode) &&
+      ::chmod(path.c_str(), old.mode) != 0) {
+    return fail_errno(fmt::format("cannot write '{}'", printable(path)), errno);
+  }
+  return replace_whole(path, old.text, old.mode);
 }
 
 }  // namespace
@@ -87,18 +120,19 @@ Status CommandConfigs::write(std::uint32_t index, std::string_view text,
   TRY(make_directory());
   const std::string path = file(index).path;
   TRY_ASSIGN(const FileLock lock, FileLock::take(places_.configs_lock()));
-  TRY_ASSIGN(const auto old, read(index));
-  if (version && *version != version_of(old.value_or(std::string()))) {
+  TRY_ASSIGN(const auto old, look(path));
+  if (version && *version != version_of(old ? old->text : std::string())) {
     return fail(ErrorCode::conflict,
                 fmt::format("'{}' has been changed meanwhile; read it again", printable(path)));
   }
-  if (old == text) {
+  if (!old) {
+    return replace_whole(path, text);
+  }
+  if (old->text == text) {
     return {};
   }
-  if (old) {
-    TRY(replace_whole(path + ".backup", *old));
-  }
-  return replace_whole(path, text);
+  TRY(write_backup(path + ".backup", *old));
+  return replace_whole(old->place, text);
 }
 
 Result<ConfigFile> CommandConfigs::create() const {

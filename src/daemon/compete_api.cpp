@@ -32,8 +32,9 @@ Result<HttpResponse> all_configs(const Places& places, Cards mode) {
   TRY_ASSIGN(const auto files, configs.list());
   std::vector<ConfigText> texts;
   for (const auto& file : files) {
-    TRY_ASSIGN(auto text, configs.read(file.index));
-    texts.push_back({file, std::move(text)});
+    auto text = configs.read(file.index);
+    texts.push_back(text ? ConfigText{file, std::move(*text)}
+                         : ConfigText{file, std::nullopt, text.error().message});
   }
   return ok(encode_all(mode, texts));
 }

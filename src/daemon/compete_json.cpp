@@ -88,7 +88,10 @@ json::array problems_array(const std::vector<Diagnostic>& mistakes) {
 /// What a command file holds, as all answers tell it.
 void add_content(json::object& out, Cards mode, const ConfigText& config) {
   const std::string text = config.text.value_or(std::string());
-  const auto tree = compete::read_tree(text, config.file.file_name, mode);
+  auto tree = compete::read_tree(text, config.file.file_name, mode);
+  if (!config.trouble.empty()) {
+    tree.mistakes.push_back({config.file.file_name, {1, 1}, config.trouble});
+  }
   out["queues"] = queues_array(tree.queues);
   out["problems"] = problems_array(tree.mistakes);
   out["version"] = compete::version_of(text);

@@ -23,6 +23,7 @@ namespace berth {
 struct ConfigText {
   compete::ConfigFile file;
   std::optional<std::string> text;
+  std::string trouble = {};  ///< why it cannot be read
 };
 
 [[nodiscard]] std::string encode_configs(compete::Cards mode,

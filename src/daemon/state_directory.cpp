@@ -24,6 +24,7 @@
 #include "base/fd.hpp"
 #include "base/random.hpp"
 #include "base/time.hpp"
+#include "base/whole_file.hpp"
 #include "base/write_all.hpp"
 
 namespace berth {
@@ -196,11 +197,7 @@ class Lock {
     if (!file) {
       return io_error("open", path);
     }
-    while (::flock(file.get(), LOCK_EX) != 0) {
-      if (errno != EINTR) {
-        return io_error("lock", path);
-      }
-    }
+    TRY(lock_file(file, path));
     return Lock(std::move(file), path);
   }
 

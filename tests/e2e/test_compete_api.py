@@ -98,6 +98,12 @@ def test_command_files_by_their_numbers(console):
     assert [c["index"] for c in files] == [0, 2]
     everything = console.get("/api/commands/single/all")["configs"]
     assert [len(c["queues"]) for c in everything] == [0, 1]
+    # What cannot be read hides none of the others.
+    (console.command / "command_gpu_7.txt").mkdir()
+    *others, bad = console.get("/api/commands/single/all")["configs"]
+    assert others == everything
+    assert bad["index"] == 7 and "no regular file" in bad["problems"][0]["message"]
+    (console.command / "command_gpu_7.txt").rmdir()
     # What was read can be sent back, and is refused when somebody else was faster.
     read = console.get("/api/commands/single", config_index=2)
     read["queues"][0]["processes"].append({"commands": ["true"], "memory": 1.5})
@@ -493,6 +499,7 @@ def test_no_link_of_a_stranger_leads_to_what_is_ours(console, tmp_path):
 
 
 def test_what_the_api_keeps_back_is_no_log(console):
+    console.berth.api("POST", "/api/tokens", {"name": "kept", "scope": "read"})
     for path in (console.berth.dir / "berth.db", console.berth.dir / "access.json", "/proc/self/environ",
                  "/sys/kernel/notes"):
         console.refused(403, "POST", "/api/log/bind", **PLACE, log_path=path)

@@ -61,7 +61,8 @@ TEST(TextTest, StringsOfJsonEscapeWhatCannotStandInThem) {
 }
 
 TEST(TextTest, RefusesBrokenTargets) {
-  for (const auto* bad : {"", "x", "http://h/", "/%", "/%1", "/%0g", "/?a=%", "/%00"}) {
+  for (const auto* bad : {"", "x", "http://h/", "/%", "/%1", "/%0g", "/?a=%", "/%00", "/?q=%00",
+                          "/?q=a%00b", "/?%00=1"}) {
     EXPECT_FALSE(parse_target(bad).has_value()) << bad;
   }
   EXPECT_FALSE(parse_target("/?limit=1&limit=2").has_value()) << "which of the two?";

@@ -47,6 +47,22 @@ class FilesTest : public ::testing::Test {
   uid_t me_ = ::getuid();
 };
 
+TEST_F(FilesTest, WhoeverHoldsALockForeverIsNotWaitedForForever) {
+  const auto held = FileLock::take(path("a"));
+  ASSERT_TRUE(held);
+  const Fd other(::open(path("a.lock").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(lock_file(other, path("a.lock"), std::chrono::milliseconds(30)).error().code,
+            ErrorCode::busy);
+}
+
+TEST_F(FilesTest, NobodyElseCanTakeALock) {
+  write("a.lock", "");
+  ASSERT_EQ(::chmod(path("a.lock").c_str(), 0644), 0);
+  ASSERT_TRUE(FileLock::take(path("a")));
+  EXPECT_EQ(fs::status(path("a.lock")).permissions(), fs::perms(0600));
+}
+
 TEST_F(FilesTest, AFileIsReadAndReplacedAsAWhole) {
   EXPECT_EQ(*read_whole(path("none"), 10), std::nullopt);
   EXPECT_EQ(*read_whole(path("none/deeper"), 10), std::nullopt);

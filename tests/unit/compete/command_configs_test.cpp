@@ -104,6 +104,35 @@ TEST(CommandConfigsTest, WhatWasThereBeforeIsKept) {
   EXPECT_THAT(indices(configs), ElementsAre(1));
 }
 
+TEST(CommandConfigsTest, WhatIsPrivateStaysSo) {
+  const TemporaryDirectory dir;
+  const CommandConfigs configs(places_of(dir.path()), Cards::single);
+  const auto mode = [&](const std::string& name) {
+    return std::filesystem::status(dir.path() / name).permissions();
+  };
+  for (const bool anew : {true, false}) {
+    const std::string file = dir.write("command_gpu_1.txt", "one");
+    ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+    if (!anew) {
+      ASSERT_EQ(::chmod((file + ".backup").c_str(), 0644), 0);
+    }
+    ASSERT_TRUE(configs.write(1, "two", {}));
+    EXPECT_EQ(mode("command_gpu_1.txt"), std::filesystem::perms(0600));
+    EXPECT_EQ(mode("command_gpu_1.txt.backup"), std::filesystem::perms(0600));
+  }
+}
+
+TEST(CommandConfigsTest, ALinkOfTheUserIsWrittenThrough) {
+  const TemporaryDirectory dir;
+  const CommandConfigs configs(places_of(dir.path()), Cards::single);
+  dir.write("mine/commands", "one");
+  std::filesystem::create_symlink("mine/commands", dir.path() / "command_gpu_1.txt");
+  ASSERT_TRUE(configs.write(1, "two", version_of("one")));
+  EXPECT_EQ(dir.read("mine/commands"), "two");
+  EXPECT_EQ(dir.read("command_gpu_1.txt.backup"), "one");
+  EXPECT_TRUE(std::filesystem::is_symlink(dir.path() / "command_gpu_1.txt"));
+}
+
 TEST(CommandConfigsTest, SaysWhatIsInTheWay) {
   const TemporaryDirectory dir;
   dir.write("file", "");
