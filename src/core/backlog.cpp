@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -18,11 +19,10 @@ class Holdups {
  public:
   Holdups(const State& state, Now now) : state_(state), room_(room_to_explain(state, now)) {}
 
-  /// Returns what the job is counted with; null: nothing holds it up.
-  Holdup* add(const Job& job, std::uint64_t count) {
+  void add(const Job& job, std::uint64_t count) {
     auto reasons = explain(state_, job, room_);
     if (reasons.empty() || count == 0) {
-      return nullptr;
+      return;
     }
     Reason& reason = reasons.front();
     if (reason.kind == Reason::Kind::held) {  // each of those has words of its own
@@ -32,7 +32,6 @@ class Holdups {
     const auto [it, fresh] = groups_.try_emplace(key, Holdup{std::move(reason), job.id, 0});
     it->second.jobs += count;
     it->second.first = std::min(it->second.first, job.id);
-    return &it->second;
   }
 
   [[nodiscard]] std::vector<Holdup> sorted() && {
@@ -52,8 +51,70 @@ class Holdups {
   std::map<std::pair<Reason::Kind, std::string>, Holdup> groups_;
 };
 
-/// Of those that stand in no line there may be many, alike in what they wait for; a sample tells.
-constexpr std::size_t kLooks = 200;
+/// Of those that stand in no line there may be many, and a sentence for each takes its time: they
+/// are put together by what it would be made of, and only the groups that go first get one.
+class Apart {
+ public:
+  explicit Apart(const State& state) : state_(state) {}
+
+  void add(JobId id) {
+    const auto found = state_.jobs.find(id);
+    if (found == state_.jobs.end() || !found->second.waits()) {
+      return;
+    }
+    ++waiting_;
+    const auto [it, fresh] = groups_.try_emplace(cause_of(found->second), Group{id, 0});
+    ++it->second.jobs;
+    it->second.first = std::min(it->second.first, id);
+  }
+
+  [[nodiscard]] std::uint64_t waiting() const { return waiting_; }
+
+  void tell(Holdups& holdups) const {
+    std::vector<Group> groups;
+    for (const auto& [cause, group] : groups_) {
+      groups.push_back(group);
+    }
+    std::ranges::sort(groups, {}, &Group::first);
+    for (const Group& group : groups | std::views::take(kExplained)) {
+      holdups.add(state_.jobs.at(group.first), group.jobs);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kExplained = 200;
+
+  struct Cause {
+    bool held = false;
+    After as = After::ok;
+    std::vector<JobId> after = {};
+    bool backing_off = false;
+    Millis due{0};
+    friend auto operator<=>(const Cause&, const Cause&) = default;
+  };
+  struct Group {
+    JobId first;
+    std::uint64_t jobs = 0;
+  };
+
+  /// What `explain` would say first.
+  [[nodiscard]] Cause cause_of(const Job& job) const {
+    if (job.held()) {
+      return {.held = true};
+    }
+    if (const auto it = state_.pending.find(job.id); it != state_.pending.end()) {
+      return {.as = job.after_kind, .after = it->second};
+    }
+    const auto it = state_.delays.find(job.id);
+    return it == state_.delays.end()
+               ? Cause{}
+               : Cause{.backing_off = it->second.backing_off, .due = it->second.due};
+  }
+
+  const State& state_;
+  std::map<Cause, Group> groups_;
+  std::uint64_t waiting_ = 0;
+};
 
 }  // namespace
 
@@ -76,36 +137,22 @@ Backlog backlog(const State& state, Now now) {
       holdups.add(behind != nullptr ? state.jobs.at(behind->job) : job, count - 1);
     }
   });
-  std::size_t looks = 0;  // of each kind
-  Holdup* held = nullptr;
-  const auto apart = [&](JobId id) {
-    const auto job = state.jobs.find(id);
-    if (job == state.jobs.end() || !job->second.waits()) {
-      return;
-    }
-    ++result.waiting;
-    if (++looks <= kLooks) {
-      Holdup* const holdup = holdups.add(job->second, 1);
-      held = holdup != nullptr && holdup->reason.kind == Reason::Kind::held ? holdup : held;
-    } else if (held != nullptr && job->second.held()) {
-      ++held->jobs;  // they are all alike
-    }
-  };
+  Apart rest(state);
   for (const auto& [id, after] : state.pending) {
-    apart(id);
+    rest.add(id);
   }
-  looks = 0;
   for (const auto& [id, delay] : state.delays) {
     if (!state.pending.contains(id)) {
-      apart(id);
+      rest.add(id);
     }
   }
-  looks = 0;
   for (const JobId id : state.held) {
     if (!state.pending.contains(id) && !state.delays.contains(id)) {
-      apart(id);
+      rest.add(id);
     }
   }
+  result.waiting += rest.waiting();
+  rest.tell(holdups);
   result.holdups = std::move(holdups).sorted();
   return result;
 }

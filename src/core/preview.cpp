@@ -19,12 +19,21 @@ void decide_now(State& state, Now now, std::vector<JobId>& starts) {
   apply(state, decision, now, step);
 }
 
-/// The first of every line, and of every shape in it, with how many wait for what it waits for.
-using Heads = std::map<JobId, std::uint64_t>;
+/// Equal requests in a line, of which the first goes first.
+struct Line {
+  std::uint64_t jobs = 1;
+  std::optional<JobId> second;  ///< who may wait for the first, not for what that waits for
+};
+
+using Heads = std::map<JobId, Line>;
 
 void add_heads(const State& state, Heads& heads) {
   state.ready.for_each([&](const OrderKey& first, std::size_t count) {
-    heads[first.job] = waits_for_its_turn_alone(state, state.jobs.at(first.job)) ? 1 : count;
+    const Job& job = state.jobs.at(first.job);
+    const OrderKey* second = count > 1 && waits_for_its_turn_alone(state, job)
+                                 ? state.ready.second(state.lane(job), job.shape)
+                                 : nullptr;
+    heads[first.job] = {count, second != nullptr ? std::optional(second->job) : std::nullopt};
   });
 }
 
@@ -57,16 +66,20 @@ Result<Preview> preview_rules(const State& state, const event::SetRules& set, No
   add_heads(after, heads);
   const Room room_before = room_to_explain(state, now);
   const Room room_after = room_to_explain(after, now);
-  for (const auto& [id, jobs] : heads) {
+  for (const auto& [id, line] : heads) {
     if (preview.waits.size() == most) {
       preview.more = true;
       break;
     }
-    Preview::Wait wait{id, jobs, first_reason(state, id, room_before),
+    Preview::Wait wait{id, 1, first_reason(state, id, room_before),
                        first_reason(after, id, room_after)};
-    if (!say_the_same(wait.before, wait.after) && !std::ranges::binary_search(preview.starts, id)) {
-      preview.waits.push_back(std::move(wait));
+    if (say_the_same(wait.before, wait.after) || std::ranges::binary_search(preview.starts, id)) {
+      continue;
     }
+    if (!line.second || say_the_same(wait.after, first_reason(after, *line.second, room_after))) {
+      wait.jobs = line.jobs;
+    }
+    preview.waits.push_back(std::move(wait));
   }
   return preview;
 }

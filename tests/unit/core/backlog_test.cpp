@@ -87,10 +87,44 @@ TEST(PreviewOf, SaysHowManyWaitAsTheFirstDoes) {
   const auto preview =
       preview_rules(w.state, event::SetRules{{{"max_concurrent", "1"}}}, w.now, 100);
   ASSERT_TRUE(preview);
-  ASSERT_EQ(preview->waits.size(), 1U) << "the second of the serial queue waits for the first";
-  EXPECT_EQ(preview->waits[0].id, JobId{7});
-  EXPECT_EQ(preview->waits[0].jobs, 147U);
+  ASSERT_EQ(preview->waits.size(), 2U);
+  EXPECT_EQ(preview->waits[0].id, JobId{2});
+  EXPECT_EQ(preview->waits[0].jobs, 2U) << "the queue is busy: both wait for the one that runs";
+  EXPECT_EQ(preview->waits[1].id, JobId{7});
+  EXPECT_EQ(preview->waits[1].jobs, 147U);
   EXPECT_FALSE(preview->more);
+}
+
+TEST(PreviewOf, CountsOnlyTheFirstOfASerialQueueThatIsIdle) {
+  World w;
+  w.see_idle(1);
+  w.submit({a_job()});
+  EXPECT_EQ(w.decide(), "1:0");
+  w.set_queue("night", 1);
+  w.submit(copies(3, a_job().queue("night")));
+  EXPECT_EQ(w.decide(), "");
+  const auto preview = preview_rules(w.state, event::SetRules{{{"gpus", "7"}}}, w.now, 100);
+  ASSERT_TRUE(preview);
+  ASSERT_EQ(preview->waits.size(), 1U);
+  EXPECT_EQ(preview->waits[0].id, JobId{2});
+  EXPECT_EQ(preview->waits[0].jobs, 1U) << "the others wait for it, as before";
+}
+
+TEST(BacklogOf, CountsAllThatFollowOneJobHoweverMany) {
+  World w;
+  constexpr std::size_t kFollowers = 500;
+  w.see_idle(1);
+  w.submit({a_job().gpus(4)});
+  w.submit(copies(kFollowers, a_cpu_job().after(1)));
+  w.submit(copies(3, a_cpu_job().after(2)));
+  w.decide();
+  const Backlog found = backlog(w.state, w.now);
+  EXPECT_EQ(found.waiting, kFollowers + 4);
+  ASSERT_EQ(found.holdups.size(), 3U);
+  EXPECT_EQ(found.holdups[0].jobs, kFollowers);
+  EXPECT_EQ(found.holdups[0].first, JobId{2});
+  EXPECT_EQ(found.holdups[0].reason.text, "waits for job 1 to succeed");
+  EXPECT_EQ(found.holdups[1].jobs, 3U);
 }
 
 TEST(BacklogOf, CountsAHeldFollowerOnce) {
