@@ -73,7 +73,7 @@ Outcome run_ui(const UiOptions& options) {
                          encode_ui_request({options.port, options.read_only ? "read" : "full"})));
   TRY_ASSIGN(const UiAnswer answer, decode_ui(body));
   if (answer.moved) {
-    warn(fmt::format("port {} is taken; listening on port {}", kUsualPort, answer.port));
+    warn(fmt::format("its port is taken; listening on port {}", answer.port));
   }
   const bool opened =
       !options.print && !chosen_server() && has_display() && open_browser(answer.url);

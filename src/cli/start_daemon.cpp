@@ -72,7 +72,9 @@ bool lock_is_held(const InstancePaths& paths) {
   return ::fcntl(fd.get(), F_OFD_GETLK, &probe) == 0 && probe.l_type != F_UNLCK;  // NOLINT
 }
 
-Status start_daemon(const InstancePaths& paths, const std::function<bool()>& answers) {
+namespace {
+
+Status start_once(const InstancePaths& paths, const std::function<bool()>& answers) {
   if (std::getenv("BERTH_ATTEMPT") != nullptr) {
     return fail(
         ErrorCode::refused,
@@ -132,13 +134,25 @@ Status start_daemon(const InstancePaths& paths, const std::function<bool()>& ans
     return {};
   }
   constexpr std::string_view kError = "error: ";
+  constexpr std::string_view kOtherServes = "already serves this directory";
   if (const auto at = said.find(kError); at != std::string::npos) {
+    other = other || said.find(kOtherServes) != std::string::npos;
     return fail(other ? ErrorCode::conflict : ErrorCode::refused,
                 said.substr(at + kError.size(), said.find('\n', at) - at - kError.size()));
   }
   return fail(ErrorCode::unavailable,
               fmt::format("the daemon {}; see '{}'", open ? "does not answer" : "ended at once",
                           paths.daemon_log));
+}
+
+}  // namespace
+
+Status start_daemon(const InstancePaths& paths, const std::function<bool()>& answers) {
+  Status started = start_once(paths, answers);
+  if (!started && started.error().code == ErrorCode::conflict && !lock_is_held(paths)) {
+    started = start_once(paths, answers);  // the one that was in the way was just ending
+  }
+  return started;
 }
 
 }  // namespace berth::cli

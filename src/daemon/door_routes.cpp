@@ -96,21 +96,30 @@ void Door::login(const HttpRequest& request, Respond respond) {
   // Whoever follows it, from then on it is worth nothing.
   const auto scope =
       code != request.query.end() ? codes_.redeem(code->second, read_clock().mono) : std::nullopt;
-  if (request.caller && request.caller->via == Caller::Via::cookie) {
-    respond(to_pages());  // this browser is known already
+  const bool known = request.caller && request.caller->via == Caller::Via::cookie;
+  const bool gains = scope == "full" && known && request.caller->scope != Scope::full;
+  if (known && !gains) {
+    respond(to_pages());
     return;
   }
   if (!scope) {
     respond(stale_link());
     return;
   }
+  if (known) {
+    keys_.remove(request.caller->key);
+  }
   const TokenAnswer made =
       keys_.add({"browser", "a browser", *scope, kSessionLifetime}, read_clock().wall);
   HttpResponse response = to_pages();
   response.headers.emplace_back("Set-Cookie",
                                 session_cookie(doorway_, made.secret, kSessionLifetime));
-  save([respond = std::move(respond), response](const Status& done) {
+  save([this, respond = std::move(respond), response,
+        former = known ? request.caller->key : 0](const Status& done) {
     respond(answer_of(done, response));
+    if (former != 0) {
+      drop_others(former);
+    }
   });
 }
 

@@ -173,7 +173,6 @@ HttpResponse log_response(const HttpRequest& request, const AttemptQuery& query,
   HttpResponse response;
   response.content_type = "text/plain; charset=utf-8";
   response.headers.emplace_back("ETag", log.tag());
-  response.headers.emplace_back("Accept-Ranges", "bytes");
   response.headers.emplace_back("Cache-Control", "no-cache");
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   if (is_known_tag(header_of(request, "if-none-match"), log.tag())) {
@@ -181,9 +180,10 @@ HttpResponse log_response(const HttpRequest& request, const AttemptQuery& query,
     return response;
   }
   const std::string condition = header_of(request, "if-range");
-  const auto range = condition.empty() || condition == log.tag()
-                         ? parse_range(header_of(request, "range"), log.size())
-                         : std::optional<ByteRange>();
+  // A part of the last lines would be a part of something that is different the next time.
+  const bool may_part = !query.lines && (condition.empty() || condition == log.tag());
+  const auto range =
+      may_part ? parse_range(header_of(request, "range"), log.size()) : std::optional<ByteRange>();
   if (!range) {
     response = error_response(range.error());
     response.status = 416;
@@ -195,11 +195,14 @@ HttpResponse log_response(const HttpRequest& request, const AttemptQuery& query,
     response.headers.emplace_back(
         "Content-Range", fmt::format("bytes {}-{}/{}", (*range)->from, (*range)->to, log.size()));
   }
+  if (!query.lines) {
+    response.headers.emplace_back("Accept-Ranges", "bytes");
+  }
   if (log.size() == 0) {
     return response;
   }
   ByteRange part = range->value_or(ByteRange{0, log.size() - 1});
-  if (query.lines && !*range) {
+  if (query.lines) {
     const auto begin = log.last_lines(*query.lines);
     if (!begin) {
       return error_response(begin.error());

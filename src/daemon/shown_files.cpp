@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.hpp"
+#include "snapshot/snapshot_store.hpp"
 
 namespace berth {
 namespace {
@@ -29,7 +30,8 @@ Result<Fd> ShownFiles::open(const std::string& path, EndLink end) const {
   TRY_ASSIGN(Fd file, open_owned(path, owner, end));
   std::error_code unknown;
   const fs::path place = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), unknown);
-  const bool of_instance = is_below(place, real(dir)) && !is_below(place, real(logs));
+  const bool of_instance = is_below(place, real(dir)) && !is_below(place, real(logs)) &&
+                           !is_below(place, real(snapshots_in(dir)));
   if (unknown || of_instance || is_below(place, "/proc") || is_below(place, "/sys")) {
     return fail(ErrorCode::refused, fmt::format("'{}' is no log", printable(path)));
   }

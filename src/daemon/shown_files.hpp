@@ -14,7 +14,7 @@ namespace berth {
 /// hashes of tokens, the environments of jobs. So where a path really leads is what counts.
 struct ShownFiles {
   std::uint32_t owner = 0;  ///< whose files are shown
-  std::string dir;          ///< of the instance
+  std::string dir;          ///< of the instance; the snapshots in it are the user's
   std::string logs;         ///< in it, and shown all the same
 
   /// A regular file of the owner, as `open_owned` opens it. refused: it is none that is shown.

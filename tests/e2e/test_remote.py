@@ -89,7 +89,7 @@ def test_a_port_that_somebody_took_meanwhile_is_told_until_one_says_where_to_sta
         listen = eventually(lambda: (v := berth.api("GET", "/api/listen"))["listening"] and v, "it listens")
         assert listen["port"] > old and f"port {old} is somebody else's" in listen["problem"]
         health = berth.api("GET", "/health")
-        assert health["status"] == "degraded" and any(f"port {old}" in r for r in health["reasons"])
+        assert health["status"] == "degraded" and f"port {old}" in str(health["reasons"])
         berth.cli("ui", "--print", check=0)
         assert berth.api("GET", "/api/listen")["problem"], "a link says nothing about the port"
         berth.cli("ui", "--print", "--port", listen["port"], check=0)
@@ -161,6 +161,21 @@ def test_a_read_only_link_lets_somebody_look(berth):
     assert client.ask("GET", "/api/jobs", headers=known).status == 200
     refused = client.ask("POST", "/api/jobs/kill", {"ids": "1"}, known)
     assert refused.status == 403 and b"may only look" in refused.body
+    # A full link makes more of it; one for looking takes nothing from a full one.
+    full = "/" + tcp.listen(berth)["url"].split("/", 3)[3]
+    answer = client.ask("GET", full, headers={"Cookie": cookie})
+    better = answer.headers["Set-Cookie"].split(";")[0]
+    assert client.ask("GET", "/api/session", headers={"Cookie": better}).json()["scope"] == "full"
+    assert client.ask("GET", "/api/jobs", headers={"Cookie": cookie}).status == 401
+    look = "/" + berth.cli("ui", "--print", "--read-only").stdout.strip().split("/", 3)[3]
+    assert "Set-Cookie" not in client.ask("GET", look, headers={"Cookie": better}).headers
+
+
+def test_whoever_may_only_look_can_leave(berth):
+    url = berth.cli("ui", "--print", "--read-only").stdout.strip()
+    port = int(url.split(":")[2].split("/")[0])
+    client, cookie, csrf = login(berth, {"url": url, "port": port})
+    known = {"Cookie": cookie, "X-Berth-CSRF": csrf}
     assert client.ask("POST", "/api/logout", headers=known).status == 200
     assert client.ask("GET", "/api/jobs", headers=known).status == 401
 

@@ -329,6 +329,8 @@ def test_a_log_is_read_whole_in_parts_and_only_when_it_has_changed(berth):
     assert (status, text, headers["Content-Range"]) == (206, b"345", "bytes 3-5/10")
     assert raw(berth, "GET", path, {"Range": "bytes=-4"})[2] == b"6789"
     assert raw(berth, "GET", path, {"Range": "bytes=3-5", "If-Range": '"old"'})[0] == 200
+    status, headers, _ = raw(berth, "GET", path + "?lines=1", {"Range": "bytes=0-2"})
+    assert status == 200 and "Accept-Ranges" not in headers, "the last lines are another text each time"
     status, headers, _ = raw(berth, "GET", path, {"Range": "bytes=10-"})
     assert (status, headers["Content-Range"]) == (416, "bytes */10")
     headers = raw(berth, "GET", path + "?download=1")[1]

@@ -62,6 +62,9 @@ TEST_F(AttemptLogTest, WhatTheInstanceKeepsIsNoLogWhicheverWayLeadsThere) {
   EXPECT_EQ(mine().open("/proc/self/environ", EndLink::follow).error().code, ErrorCode::refused);
   EXPECT_TRUE(mine().open(dir_ / "instance/logs/1.log", EndLink::refuse));
   EXPECT_TRUE(mine().open(dir_ / "way/logs/1.log", EndLink::refuse));
+  fs::create_directories(dir_ / "instance/snapshots/key/tree");
+  write("instance/snapshots/key/tree/1.log", "text");
+  EXPECT_TRUE(mine().open(dir_ / "instance/snapshots/key/tree/1.log", EndLink::refuse));
   fs::create_directory_symlink(dir_ / "instance", dir_ / "moved");
   const ShownFiles linked{::getuid(), dir_ / "moved", dir_ / "moved/logs"};
   EXPECT_EQ(linked.open(dir_ / "instance/access.json", EndLink::follow).error().code,
