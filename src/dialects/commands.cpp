@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/crc32.hpp"
 #include "base/utf8.hpp"
 #include "dialects/command_blocks.hpp"
 #include "dialects/command_config.hpp"
@@ -32,7 +33,7 @@ struct Found {
 
 /// A file's name as part of the name of a queue.
 std::string label_of(const fs::path& path) {
-  constexpr std::size_t kLongest = 80;
+  constexpr std::size_t kLongest = 75;
   std::string label = path.empty() ? "commands" : to_utf8(path.stem().native());
   for (char& c : label) {
     if (c == ' ' || c == ',' || c == '=' || c == '\x7f' || static_cast<unsigned char>(c) < 0x20) {
@@ -43,6 +44,11 @@ std::string label_of(const fs::path& path) {
     label.pop_back();
   }
   return label;
+}
+
+/// Tells apart the queues of files that have the same name: each project has its command.txt.
+std::string mark_of(const fs::path& path) {
+  return fmt::format("-{:04x}", crc32(path.lexically_normal().native()) & 0xffffU);
 }
 
 class CommandFile {
@@ -224,12 +230,13 @@ class CommandFile {
     file.name = label;
     file.rules = config.rules;
     file.rules["order"] = multi ? "largest_first" : "random";
+    const std::string lane = label + mark_of(commands_.path.empty() ? script_dir_ : commands_.path);
     const std::string work_dir = resolve_work_dir(config.work_dir, script_dir_).native();
     std::map<std::uint32_t, std::uint32_t> counts;
     file.jobs.reserve(tasks_.size());
     for (CommandTask& task : tasks_) {
       const auto number = ++counts[task.queue];
-      const std::string queue = fmt::format("{}/{}", label, task.queue);
+      const std::string queue = fmt::format("{}/{}", lane, task.queue);
       if (number == 1) {
         file.queues.push_back({queue, 1});
       }

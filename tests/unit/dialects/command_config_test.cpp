@@ -204,7 +204,7 @@ Parsed of_config(const std::string& text, Cards cards, std::uint32_t index = 0) 
 TEST(CommandConfig, NamesTheCommandFile) {
   const auto single = of_config(kBoth, Cards::single);
   ASSERT_TRUE(single) << mistakes(single);
-  EXPECT_EQ(single->jobs[0].queue, "command_gpu/1");
+  EXPECT_THAT(single->jobs[0].queue, ::testing::MatchesRegex("command_gpu-[0-9a-f]{4}/1"));
   EXPECT_EQ(single->traits.state_dir, "/p/logs");
   EXPECT_EQ(single->traits.config_file, "/p/command/command_gpu.txt");
   EXPECT_EQ(single->jobs[0].payload.work_dir, "/");
@@ -213,7 +213,7 @@ TEST(CommandConfig, NamesTheCommandFile) {
   EXPECT_EQ(multi->jobs[0].request.gpus.min, 2U);
   const auto second = of_config(kBoth, Cards::single, 2);
   ASSERT_TRUE(second) << mistakes(second);
-  EXPECT_EQ(second->jobs[0].queue, "command_gpu_2/2");
+  EXPECT_THAT(second->jobs[0].queue, ::testing::MatchesRegex("command_gpu_2-[0-9a-f]{4}/2"));
   EXPECT_EQ(second->traits.config_index, 2U);
   EXPECT_TRUE(of_config("gpus_command_file: command/command_gpus.txt", Cards::by_file_name));
 }

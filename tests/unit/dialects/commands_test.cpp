@@ -12,6 +12,7 @@ namespace berth {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using Cards = DialectOptions::Cards;
 
 constexpr std::string_view kScripts = "/home/user/project/scripts";
@@ -41,7 +42,7 @@ std::string read_golden(const std::filesystem::path& path) {
 // ----------------------------------------------------------------
 
 /// Each folder of tests/golden/commands has one command file, perhaps a configuration, and what
-/// `berth check --json` makes of them. BERTH_UPDATE_GOLDEN=1 writes the latter anew.
+/// `berth check --json` makes of them. BERTH_BLESS=1 writes the latter anew.
 TEST(Commands, ExamplesBecomeTheseJobs) {
   std::size_t count = 0;
   for (const auto& folder : std::filesystem::directory_iterator(BERTH_COMMANDS_DIR)) {
@@ -59,7 +60,7 @@ TEST(Commands, ExamplesBecomeTheseJobs) {
     const auto parsed = parse_text(read_golden(folder.path() / name), name, {}, others);
     ASSERT_TRUE(parsed) << folder.path() << "\n" << mistakes(parsed);
     const auto expected = folder.path() / "expected.json";
-    if (std::getenv("BERTH_UPDATE_GOLDEN") != nullptr) {
+    if (std::getenv("BERTH_BLESS") != nullptr) {
       std::ofstream(expected, std::ios::binary) << as_json(*parsed);
     }
     EXPECT_EQ(as_json(*parsed), read_golden(expected)) << folder.path();
@@ -75,7 +76,7 @@ TEST(Commands, StandardBlocksHaveQueueAndMemoryAtTheirEnd) {
   ASSERT_EQ(parsed->jobs.size(), 2U);
   const JobSpec& first = parsed->jobs[0];
   EXPECT_EQ(commands_of(first), (std::vector<std::string>{"make data", "python a.py # not ours"}));
-  EXPECT_EQ(first.queue, "command/3");
+  EXPECT_THAT(first.queue, MatchesRegex("command-[0-9a-f]{4}/3"));
   EXPECT_EQ(first.name, "q3-1");
   EXPECT_EQ(first.request.gpu_memory, 20 * kGiB);
   EXPECT_EQ(first.request.gpus, (GpuCount{1, 1}));
@@ -86,14 +87,25 @@ TEST(Commands, StandardBlocksHaveQueueAndMemoryAtTheirEnd) {
   EXPECT_EQ(first.payload.log, "");
   EXPECT_EQ(parsed->jobs[1].request.gpu_memory, 3 * kGiB / 2);
   ASSERT_EQ(parsed->queues.size(), 2U);
-  EXPECT_EQ(parsed->queues[0], (QueueSpec{"command/3", 1}));
+  EXPECT_THAT(parsed->queues[0].name, MatchesRegex("command-[0-9a-f]{4}/3"));
+  EXPECT_EQ(parsed->queues[0].limit, 1U);
+}
+
+TEST(Commands, FilesOfOneNameShareNoQueues) {
+  const auto here = parse_text("a\n1,1\n", "command.txt");
+  const auto there = parse_text("a\n1,1\n", "command.txt", {}, {}, "/other/project");
+  const auto again = parse_text("b\n1,1\n", "command.txt");
+  ASSERT_TRUE(here && there && again);
+  EXPECT_NE(here->jobs[0].queue, there->jobs[0].queue);
+  EXPECT_EQ(here->jobs[0].queue, again->jobs[0].queue);
+  EXPECT_EQ(here->name, there->name);
 }
 
 TEST(Commands, QueuesAreCountedAndDeclaredOnce) {
   const auto parsed = parse_text("1\na\n2\n\n007 #seven\nb\n2\n\n1\nc\n2\n", "command_x.txt");
   ASSERT_TRUE(parsed) << mistakes(parsed);
   EXPECT_EQ(parsed->jobs[2].name, "q1-2");
-  EXPECT_EQ(parsed->jobs[1].queue, "command_x/7");
+  EXPECT_THAT(parsed->jobs[1].queue, MatchesRegex("command_x-[0-9a-f]{4}/7"));
   EXPECT_EQ(parsed->queues.size(), 2U);
 }
 
@@ -132,7 +144,7 @@ TEST(Commands, ANumberMayBeFollowedByItsUnitOrByWhatItIs) {
         "a\n1 , 20GiB #x\n", "a\n1,20 显存\n", "1\n\ta\n20.0 gib\n"}) {
     const auto parsed = parse_text(text, "command.txt");
     ASSERT_TRUE(parsed) << text << mistakes(parsed);
-    EXPECT_EQ(parsed->jobs.at(0).queue, "command/1") << text;
+    EXPECT_THAT(parsed->jobs.at(0).queue, MatchesRegex("command-[0-9a-f]{4}/1")) << text;
     EXPECT_EQ(parsed->jobs[0].request.gpu_memory, 20 * kGiB) << text;
     EXPECT_EQ(commands_of(parsed->jobs[0]), std::vector<std::string>{"a"}) << text;
   }
@@ -295,14 +307,14 @@ TEST(Commands, OptionsOfOtherDialectsAreRefused) {
 TEST(Commands, AQueueIsNamedByWhatAQueueMayBeCalled) {
   const auto parsed = parse_text("a\n1,1\n", "command my=own, 训练.txt");
   ASSERT_TRUE(parsed);
-  EXPECT_EQ(parsed->jobs[0].queue, "command-my-own--训练/1");
+  EXPECT_THAT(parsed->jobs[0].queue, MatchesRegex("command-my-own--训练-[0-9a-f]{4}/1"));
   const auto lengthy =
       parse_text("a\n1,1\n", "command" + std::string(60, 'x') + "训练训练训练.txt");
   ASSERT_TRUE(lengthy);
   EXPECT_LE(lengthy->jobs[0].queue.size(), 90U);
   const auto input = parse_text("a\n1,1\n", std::string(kStandardInput));
   ASSERT_TRUE(input) << mistakes(input);
-  EXPECT_EQ(input->jobs[0].queue, "commands/1");
+  EXPECT_THAT(input->jobs[0].queue, MatchesRegex("commands-[0-9a-f]{4}/1"));
   EXPECT_EQ(input->traits.config_file, "");
 }
 
