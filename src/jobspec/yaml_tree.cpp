@@ -48,12 +48,16 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    leaf(mark, anchor, Node::Kind::null, {}, false);
+    // Where nothing is written, the parser tells where the next thing is.
+    const auto* key = stack_.empty() || !stack_.back().key ? nullptr : &*stack_.back().key;
+    const Position at = to_position(mark);
+    leaf(key != nullptr && key->at.line != at.line ? key->at : at, anchor, Node::Kind::null, {},
+         false);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    leaf(mark, anchor, Node::Kind::scalar, value, tag == "!");
+    leaf(to_position(mark), anchor, Node::Kind::scalar, value, tag == "!");
     if (tag == "!") {
       last_quoted_ = to_position(mark);
     }
@@ -97,11 +101,10 @@ class TreeBuilder : public YAML::EventHandler {
     std::unordered_map<std::string, std::uint32_t> lines;  // where each key of a map was
   };
 
-  void leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind, std::string text,
-            bool quoted) {
+  void leaf(Position at, YAML::anchor_t anchor, Node::Kind kind, std::string text, bool quoted) {
     auto node = std::make_shared<Node>();
     node->kind = kind;
-    node->at = to_position(mark);
+    node->at = at;
     node->text = std::move(text);
     node->quoted = quoted;
     if (anchor != YAML::NullAnchor) {
