@@ -194,9 +194,10 @@ Status check_after(const State& state, const JobSpec& job, std::uint64_t index,
     if (job.after_kind == After::ok && finished->second != JobState::succeeded) {
       return fail(
           ErrorCode::conflict,
-          fmt::format("{} is to follow job {}, which has {}; submit that one again first",
+          fmt::format("{} is to follow job {}, which has {}; `berth retry {}` runs that one again",
                       name_of(job, index, source.count), id.value,
-                      finished->second == JobState::failed ? "failed" : "been ended early"));
+                      finished->second == JobState::failed ? "failed" : "been ended early",
+                      id.value));
     }
   }
   return {};

@@ -96,6 +96,23 @@ std::string binding(const Quota& quota) {
                      quota.min_gpu > rest ? fmt::format(", min_gpu={}", quota.min_gpu) : "");
 }
 
+std::string quota_text(const Quota& quota, const Wish& wish) {
+  const std::uint32_t asked = wish.request->gpus.min;
+  const char* const who = quota.of_batch ? "its batch" : "berth";
+  if (asked <= quota.allowed) {
+    return fmt::format("{} of the {} cards that {} may use at once are in use ({})", quota.used,
+                       quota.allowed, who, binding(quota));
+  }
+  const std::string target =
+      quota.of_batch ? fmt::format("--batch {} ", wish.batch.value) : std::string();
+  return fmt::format(
+      "asks for {} GPU{}, and {} may use {} at once ({}){}", asked, asked == 1 ? "" : "s", who,
+      quota.allowed, binding(quota),
+      quota.max_gpu != 0 && quota.max_gpu < asked
+          ? fmt::format(", so it never starts; `berth set {}max_gpu={}` lets it", target, asked)
+          : std::string());
+}
+
 /// Whether the quota stands in the way, or a rule leaves no card at all; says so.
 bool explain_fence(const Wish& wish, const Room& room, const std::vector<GpuObstacle>& obstacles,
                    std::vector<Reason>& reasons) {
@@ -123,11 +140,11 @@ bool explain_fence(const Wish& wish, const Room& room, const std::vector<GpuObst
   if (const auto quota = room.full_quota(wish)) {
     reasons.push_back(
         {Kind::quota,
-         fmt::format("{} of the {} cards that {} may use at once are in use ({})", quota->used,
-                     quota->allowed, quota->of_batch ? "its batch" : "berth", binding(*quota)),
+         quota_text(*quota, wish),
          {},
          {},
-         {{{"used", quota->used},
+         {{{"asked", wish.request->gpus.min},
+           {"used", quota->used},
            {"allowed", quota->allowed},
            {"available", quota->available},
            {"gpu_left", quota->gpu_left},

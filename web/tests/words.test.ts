@@ -95,6 +95,10 @@ const CAUSES: readonly (readonly [Cause, string])[] = [
     cause('quota', { used: 2, allowed: 2 }, { of: 'instance' }),
     '2 of the 2 GPUs that berth may use at once are in use',
   ],
+  [
+    cause('quota', { asked: 3, used: 0, allowed: 2 }, { of: 'batch', rules: 'max_gpu=2' }),
+    'asks for 3 GPUs, and its batch may use 2 at once (max_gpu=2)',
+  ],
   [cause('no_gpu', { asked: 2, total: 1 }), 'asks for 2 GPUs, this machine has 1'],
   [cause('gpu', { asked: 1, fitting: 0, possible: 1, total: 2 }), 'no GPU has room'],
   [

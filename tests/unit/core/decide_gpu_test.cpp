@@ -493,7 +493,7 @@ TEST(Explain, NamesTheRulesThatMakeAQuotaSmall) {
     world.submit({a_job()});
     EXPECT_EQ(world.decide(), "");
     EXPECT_EQ(world.said(1),
-              "0 of the 0 cards that berth may use at once are in use (4 available, gpu_left=4 "
+              "asks for 1 GPU, and berth may use 0 at once (4 available, gpu_left=4 "
               "gpu_left_mode=any)");
   }
   {
@@ -505,6 +505,16 @@ TEST(Explain, NamesTheRulesThatMakeAQuotaSmall) {
     EXPECT_EQ(world.said(2), "1 of the 1 cards that berth may use at once are in use (max_gpu=1)");
     const auto reasons = explain(world.state, *world.state.job(JobId{2}), world.now);
     EXPECT_EQ(reasons[0].facts.names.at("rules"), "max_gpu=1");
+  }
+  {
+    World world;
+    world.rule("max_gpu", "1");
+    world.see_idle(4);
+    world.submit({a_job().gpus(2)});
+    EXPECT_EQ(world.decide(), "");
+    EXPECT_EQ(world.said(1),
+              "asks for 2 GPUs, and berth may use 1 at once (max_gpu=1), so it never starts; "
+              "`berth set max_gpu=2` lets it");
   }
   {
     World world;

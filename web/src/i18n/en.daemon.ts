@@ -36,6 +36,10 @@ export const daemonEn = {
     '{used} of the {allowed} {allowed|GPU|GPUs} that its batch may use at once are in use',
   'reason.quota.instance':
     '{used} of the {allowed} {allowed|GPU|GPUs} that berth may use at once are in use',
+  'reason.quotaFew.batch':
+    'asks for {asked} {asked|GPU|GPUs}, and its batch may use {allowed} at once',
+  'reason.quotaFew.instance':
+    'asks for {asked} {asked|GPU|GPUs}, and berth may use {allowed} at once',
   'reason.noGpu': 'this machine has no GPU; without one it runs if it asks for 0',
   'reason.fewGpus': 'asks for {asked} GPUs, this machine has {total}',
   'reason.gpuOne': 'no GPU has room',

@@ -28,6 +28,8 @@ export const daemonZh: Record<keyof typeof daemonEn, string> = {
   'reason.resource': '需要 {asked} 个“{resource}”，空闲 {free} 个',
   'reason.quota.batch': '所属批次可同时使用 {allowed} 块 GPU，已用 {used} 块',
   'reason.quota.instance': 'berth 可同时使用 {allowed} 块 GPU，已用 {used} 块',
+  'reason.quotaFew.batch': '需要 {asked} 块 GPU，而所属批次最多可同时使用 {allowed} 块',
+  'reason.quotaFew.instance': '需要 {asked} 块 GPU，而 berth 最多可同时使用 {allowed} 块',
   'reason.noGpu': '本机没有 GPU；只有申请 0 块的任务才能运行',
   'reason.fewGpus': '需要 {asked} 块 GPU，本机只有 {total} 块',
   'reason.gpuOne': '没有 GPU 有足够空间',

@@ -115,10 +115,11 @@ function worded(cause: Cause, t: Translate): string | null {
     case 'quota': {
       const { used, allowed } = numbers;
       if (used === undefined || allowed === undefined) return null;
-      const what = t(names['of'] === 'batch' ? 'reason.quota.batch' : 'reason.quota.instance', {
-        used,
-        allowed,
-      });
+      const few = asked !== undefined && asked > allowed;
+      const of = names['of'] === 'batch' ? 'batch' : 'instance';
+      const what = few
+        ? t(`reason.quotaFew.${of}`, { asked, allowed })
+        : t(`reason.quota.${of}`, { used, allowed });
       return names['rules'] ? `${what} (${names['rules']})` : what;
     }
     case 'no_gpu':
