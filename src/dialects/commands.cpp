@@ -206,6 +206,7 @@ class CommandFile {
       return true;
     }
     config_ = Found{std::move(*text), path.native(), path};
+    found_by_place_ = !must;
     return true;
   }
 
@@ -213,6 +214,10 @@ class CommandFile {
     Diagnostics diagnostics(config_ ? config_->shown : source_.file_name);
     auto config = read_command_config(config_ ? config_->text : "", diagnostics);
     keep(diagnostics);
+    if (found_by_place_ && !mistakes_.empty()) {
+      mistakes_.front().message +=
+          "; if this file belongs to another program, pass --config-file with the scheduler's own";
+    }
     for (const auto& [at, message] : config.warnings) {
       warn(config_->shown, at, message);
     }
@@ -277,6 +282,7 @@ class CommandFile {
   const DialectOptions& options_;
   Found commands_;
   std::optional<Found> config_;
+  bool found_by_place_ = false;  ///< the configuration: nobody has named it
   fs::path script_dir_;
   Cards cards_ = Cards::by_file_name;
   std::vector<CommandTask> tasks_;

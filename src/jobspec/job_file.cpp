@@ -53,8 +53,12 @@ class FileReader {
   JobFile read(const Node& root) {
     if (root.kind != Node::Kind::map) {
       diagnostics_.add(root.at, fmt::format("a job file starts with 'version: 1' and has a list "
-                                            "'jobs'; this is {}",
-                                            describe(root.kind)));
+                                            "'jobs'; this is {}{}",
+                                            describe(root.kind),
+                                            root.kind == Node::Kind::scalar
+                                                ? ". A script begins with a line like "
+                                                  "'#!/bin/bash', or is named by --dialect script"
+                                                : ""));
       return {};
     }
     if (!read_version(root)) {

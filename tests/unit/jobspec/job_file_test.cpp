@@ -137,6 +137,18 @@ TEST(JobFileTest, AQuoteThatIsNotClosedTakesNoOtherLinesWithIt) {
   }
 }
 
+TEST(JobFileTest, AKeyWithNothingBehindItIsWhereTheMistakeIs) {
+  for (const std::string rest : {"    gpus: 0\n", "", "\n\n"}) {
+    const auto said = complaints("version: 1\njobs:\n  - name: a\n    run:\n" + rest);
+    EXPECT_EQ(said.substr(0, 12), "f.yaml:4:5: ") << said;
+  }
+}
+
+TEST(JobFileTest, AScriptWithoutItsFirstLineIsTakenForOne) {
+  const auto said = complaints("echo hi\n");
+  EXPECT_NE(said.find("--dialect script"), std::string::npos) << said;
+}
+
 TEST(JobFileTest, StopsComplainingAtSomePoint) {
   std::string text = "version: 1\njobs:\n";
   for (int i = 0; i < 5000; ++i) {
