@@ -14,6 +14,7 @@
 #include "daemon/daemon_impl.hpp"
 #include "daemon/first_state.hpp"
 #include "daemon/log.hpp"
+#include "daemon/log_evidence.hpp"
 #include "daemon/machine.hpp"
 #include "daemon/spawn.hpp"
 #include "daemon/state_directory.hpp"
@@ -198,6 +199,11 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options, Resto
   state_files.pid = [self](AttemptId attempt) -> std::optional<std::uint64_t> {
     const auto pid = self->launcher->pid(attempt);
     return pid ? std::optional(static_cast<std::uint64_t>(*pid)) : std::nullopt;
+  };
+  state_files.reported_error = [logs = paths.logs](const AttemptRow& attempt) {
+    EvidencePlaces places;
+    places.report = report_path(logs, attempt.job.value, attempt.number);
+    return read_evidence(places).report.error_type;
   };
   impl->state_writer = std::make_unique<StateFiles>(std::move(telling), std::move(state_files));
   impl->keeper = std::make_unique<Keeper>(impl->loop, *impl->engine, *impl->store, *impl->readers,

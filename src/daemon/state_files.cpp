@@ -239,6 +239,11 @@ void StateFiles::add_entries(BatchFiles& files, const BatchReport& report) {
     } else if (attempt.verdict.failure || attempt.verdict.killed || attempt.revoked) {
       entry.state = ReportedState::abnormal_exit;
       entry.error_type = error_type(attempt);
+      if (attempt.verdict.failure == FailureClass::exit && config_.reported_error) {
+        if (std::string said = config_.reported_error(attempt); !said.empty()) {
+          entry.error_type = std::move(said);
+        }
+      }
     } else {
       entry.state = ReportedState::normal_exit;
     }

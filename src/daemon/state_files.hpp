@@ -30,6 +30,8 @@ struct StateFilesConfig {
   /// Of an attempt that runs or has just ended; none: not known yet, or no longer. Called on its
   /// thread.
   std::function<std::optional<std::uint64_t>(AttemptId)> pid;
+  /// What an attempt has said of its end with `berth report`; empty: nothing. Called on its thread.
+  std::function<std::string(const AttemptRow&)> reported_error;
 };
 
 class StateFiles {

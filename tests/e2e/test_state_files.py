@@ -145,6 +145,14 @@ def test_a_batch_is_told_of_in_the_documented_shape(gpu_berth, tmp_path):
     assert not list(batch.dir.rglob("*.tmp"))
 
 
+def test_what_a_job_reports_is_told_there_too(batch):
+    report = '"$BERTH_BIN_DIR/berth" report --state abnormal_exit '
+    ids = batch.submit([job(report + "--error-type runtime_error"), job(report)])
+    batch.berth.wait(ids)
+    batch.settle("failed")
+    assert sorted(e["error_type"] for e in batch.entries().values()) == ["exit", "runtime_error"]
+
+
 def test_what_a_script_says_of_itself_decides(batch):
     ids = batch.submit(
         [
