@@ -17,16 +17,39 @@ namespace {
 Outcome control(const ControlOptions& options, const std::string& target,
                 const std::string& unchanged) {
   ControlRequest request;
-  request.queue = options.queue;
   request.jobs = selection(options.ids);
   request.instance = options.instance;
-  request.gpu = options.gpu;
-  request.why = options.why;
-  request.jobs.all =
-      request.jobs.all && options.queue.empty() && options.gpu.empty() && !options.instance;
+  request.jobs.all = request.jobs.all && !options.instance;
   TRY_ASSIGN(Daemon daemon, Daemon::open());
   TRY_ASSIGN(const std::string body, daemon.call("POST", target, encode(request), kControlTimeout));
   return report_control(body, unchanged, options.json);
+}
+
+/// One after the other, each told as it is done, should the next be wrong. `tell` says what was.
+template <class Make, class Tell>
+Outcome control_each(const std::vector<std::string>& names, const std::string& target, bool json,
+                     const Make& make, const Tell& tell) {
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  std::string answers;
+  for (const std::string& name : names) {
+    const auto say = tell(name);
+    TRY_ASSIGN(const std::string body,
+               daemon.call("POST", target, encode(make(name)), kControlTimeout));
+    answers += (answers.empty() ? "" : ",") + body;
+    if (!json) {
+      print(say() + "\n");
+    }
+  }
+  if (json) {
+    print((names.size() == 1 ? answers : "[" + answers + "]") + "\n");
+  }
+  return 0;
+}
+
+ControlRequest of_queue(const std::string& name) {
+  ControlRequest request;
+  request.queue = name;
+  return request;
 }
 
 /// Going first does not help where jobs it follows, or memory, are what is missing.
@@ -46,12 +69,32 @@ Status tell_who_still_waits(const IdSet& ids) {
   return {};
 }
 
+Result<std::vector<GpuView>> look_at_all() {
+  constexpr Millis kGpuPatience{5'000};
+  TRY_ASSIGN(Daemon daemon, Daemon::open());
+  return daemon.get<std::vector<GpuView>>("/api/gpus", kGpuPatience);
+}
+
+/// Of several, either all are there or nothing is done; of one, the daemon knows best.
+Status check_cards(const std::vector<std::string>& cards) {
+  const auto gpus = cards.size() > 1 ? look_at_all() : Result<std::vector<GpuView>>();
+  if (!gpus || gpus->empty()) {
+    return {};
+  }
+  for (const std::string& card : cards) {
+    if (std::ranges::none_of(*gpus, [&card](const GpuView& gpu) {
+          return gpu.uuid == card || fmt::format("{}", gpu.index) == card;
+        })) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("there is no GPU '{}'; `berth gpus` lists them", printable(card)));
+    }
+  }
+  return {};
+}
+
 /// The card as it is now, by index or UUID; nullopt: that is not known.
 std::optional<GpuView> look_at(const std::string& card) {
-  constexpr Millis kGpuPatience{5'000};
-  auto daemon = Daemon::open();
-  auto gpus = daemon ? daemon->get<std::vector<GpuView>>("/api/gpus", kGpuPatience)
-                     : Result<std::vector<GpuView>>();
+  auto gpus = look_at_all();
   if (!gpus) {
     return std::nullopt;
   }
@@ -127,31 +170,59 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
 }
 
 Outcome run_pause(const ControlOptions& options) {
-  TRY_ASSIGN(const int code, control(options, "/api/jobs/pause", "paused already"));
-  if (!options.queue.empty() && !options.json) {
-    print(fmt::format("queue '{}' is paused; what runs goes on\n", printable(options.queue)));
+  constexpr auto kTarget = "/api/jobs/pause";
+  if (!options.queues.empty()) {
+    return control_each(options.queues, kTarget, options.json, of_queue, [](const auto& name) {
+      return [&name] {
+        return fmt::format("queue '{}' is paused; what runs goes on", printable(name));
+      };
+    });
   }
+  if (!options.gpus.empty()) {
+    TRY(check_cards(options.gpus));
+    const auto of_card = [&options](const std::string& card) {
+      ControlRequest request;
+      request.gpu = card;
+      request.why = options.why;
+      return request;
+    };
+    return control_each(options.gpus, kTarget, options.json, of_card, [](const auto& card) {
+      return [&card] {
+        return fmt::format("nothing more starts on GPU {}; what runs there goes on",
+                           printable(card));
+      };
+    });
+  }
+  TRY_ASSIGN(const int code, control(options, kTarget, "paused already"));
   if (options.instance && !options.json) {
     print("berth is paused and starts nothing; what runs goes on\n");
-  }
-  if (!options.gpu.empty() && !options.json) {
-    print(fmt::format("nothing more starts on GPU {}; what runs there goes on\n",
-                      printable(options.gpu)));
   }
   return code;
 }
 
 Outcome run_resume(const ControlOptions& options) {
-  const auto before = options.gpu.empty() || options.json ? std::nullopt : look_at(options.gpu);
-  TRY_ASSIGN(const int code, control(options, "/api/jobs/resume", "not paused"));
-  if (!options.queue.empty() && !options.json) {
-    print(fmt::format("queue '{}' starts jobs again\n", printable(options.queue)));
+  constexpr auto kTarget = "/api/jobs/resume";
+  if (!options.queues.empty()) {
+    return control_each(options.queues, kTarget, options.json, of_queue, [](const auto& name) {
+      return [&name] { return fmt::format("queue '{}' starts jobs again", printable(name)); };
+    });
   }
+  if (!options.gpus.empty()) {
+    TRY(check_cards(options.gpus));
+    const auto of_card = [](const std::string& card) {
+      ControlRequest request;
+      request.gpu = card;
+      return request;
+    };
+    return control_each(options.gpus, kTarget, options.json, of_card,
+                        [json = options.json](const auto& card) {
+                          const auto before = json ? std::nullopt : look_at(card);
+                          return [&card, before] { return given_back(card, before); };
+                        });
+  }
+  TRY_ASSIGN(const int code, control(options, kTarget, "not paused"));
   if (options.instance && !options.json) {
     print("berth starts jobs again\n");
-  }
-  if (!options.gpu.empty() && !options.json) {
-    print(given_back(options.gpu, before) + "\n");
   }
   return code;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "api/control.hpp"
 #include "api/remote.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
@@ -240,6 +241,14 @@ Result<std::vector<JobView>> array_tasks(Daemon& daemon, std::uint64_t first) {
   return daemon.jobs(query);
 }
 
+/// A list of cards that is longer than the machine has would only ever be seen in `berth why`.
+void warn_of_rules(Daemon& daemon, std::uint64_t batch) {
+  const auto view = daemon.get<RulesView>(rules_query_target({{}, batch, 0}));
+  for (const std::string& problem : view ? view->problems : std::vector<std::string>()) {
+    warn(printable(problem));
+  }
+}
+
 Result<SubmitAnswer> submit_file(LoadedFile& loaded, Daemon& daemon, const SubmitOptions& options) {
   TRY(resolve_arrays(loaded.file, [&](std::uint64_t first) { return array_tasks(daemon, first); }));
   TRY(write_files(loaded.file, daemon));
@@ -254,6 +263,9 @@ Result<SubmitAnswer> submit_file(LoadedFile& loaded, Daemon& daemon, const Submi
     print(fmt::format("submitted {}: {} job{}, {}{}\n", printable(loaded.path), submit.jobs.size(),
                       submit.jobs.size() == 1 ? "" : "s", range_text(answer),
                       answer.batch != 0 ? fmt::format(" (batch {})", answer.batch) : ""));
+  }
+  if (answer.batch != 0 && submit.batch_rules.contains("gpus")) {
+    warn_of_rules(daemon, answer.batch);
   }
   return answer;
 }

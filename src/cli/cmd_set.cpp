@@ -194,6 +194,13 @@ std::string standing(const RuleView& rule, bool saved) {
                                        : fmt::format("kept for {}", printable(rule.source));
 }
 
+bool same_value(const std::string& key, const std::string& one, const std::string& other) {
+  Rules first;
+  Rules second;
+  return one == other ||
+         (set_rule(first, key, one) && set_rule(second, key, other) && first == second);
+}
+
 Outcome set_rules(Daemon& daemon, const SetPlan& plan, const SetOptions& options) {
   SetRulesRequest request;
   request.values = plan.values;
@@ -217,6 +224,16 @@ Outcome set_rules(Daemon& daemon, const SetPlan& plan, const SetOptions& options
     return 0;
   }
   for (const RuleView& rule : view.rules) {
+    const auto asked = std::ranges::find_if(plan.values, [&rule](const auto& value) {
+      return canonical_rule(value.first) == rule.key;
+    });
+    if (options.save && asked != plan.values.end() &&
+        !same_value(rule.key, asked->second, rule.value)) {
+      // A mistake elsewhere in the file keeps all of it from being taken over.
+      print(fmt::format("{} = {} is saved in berth.yaml and not in force yet; it is still {}\n",
+                        printable(rule.key), printable(asked->second), printable(rule.value)));
+      continue;
+    }
     print(fmt::format("{} = {} ({})\n", printable(rule.key), printable(rule.value),
                       standing(rule, options.save && is_set(rule))));
   }

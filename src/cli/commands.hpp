@@ -146,11 +146,11 @@ struct KillOptions {
 [[nodiscard]] Outcome run_kill(const KillOptions& options);
 
 struct ControlOptions {
-  std::optional<IdSet> ids;  ///< none: all, or what follows
-  std::string queue;         ///< not empty: the queue instead of jobs
-  bool instance = false;     ///< everything instead of jobs
-  std::string gpu;           ///< not empty: the card instead of jobs
-  std::string why;           ///< it is taken out of use
+  std::optional<IdSet> ids;         ///< none: all, or what follows
+  std::vector<std::string> queues;  ///< not empty: these instead of jobs
+  bool instance = false;            ///< everything instead of jobs
+  std::vector<std::string> gpus;    ///< not empty: these cards instead of jobs
+  std::string why;                  ///< they are taken out of use
   bool json = false;
 };
 [[nodiscard]] Outcome run_pause(const ControlOptions& options);

@@ -1,6 +1,9 @@
 // How pause, resume, start and move are described to the user.
 
+#include <algorithm>
+#include <charconv>
 #include <memory>
+#include <utility>
 
 #include "cli/define.hpp"
 
@@ -20,16 +23,51 @@ std::optional<IdSet> selected(const std::vector<std::string>& words) {
   return ids_of(words);
 }
 
+/// The indices of "3" or "0-3"; none: it is something else, such as a UUID.
+std::optional<std::pair<std::uint32_t, std::uint32_t>> card_range(std::string_view word) {
+  constexpr std::uint32_t kMostCards = 1'024;
+  const auto dash = word.find('-');
+  const std::string_view first = word.substr(0, dash);
+  const std::string_view last = dash == std::string_view::npos ? first : word.substr(dash + 1);
+  const auto number = [](std::string_view text) -> std::optional<std::uint32_t> {
+    std::uint32_t value = 0;
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && at == text.data() + text.size() && value < kMostCards
+               ? std::optional(value)
+               : std::nullopt;
+  };
+  const auto from = number(first);
+  const auto to = number(last);
+  return from && to && *from <= *to ? std::optional(std::pair(*from, *to)) : std::nullopt;
+}
+
+/// Of "0", "0,2-3", "GPU-8f0c…" or several of them.
+void add_cards(const std::string& text, std::vector<std::string>& cards) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string word(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+    const auto range = card_range(word);
+    if (!range) {
+      cards.push_back(word);
+      continue;
+    }
+    for (std::uint32_t index = range->first; index <= range->second; ++index) {
+      cards.push_back(fmt::format("{}", index));
+    }
+  }
+}
+
 void define_pause(CLI::App& app, Action& action, const std::string& name, const std::string& help,
                   const std::string& examples, Outcome (*run)(const ControlOptions&)) {
   CLI::App& sub = *command(app, name, help, examples);
   const auto in = std::make_shared<ControlWords>();
   ids_argument(sub, in->ids, "ids and ranges, as 3,5-9 or @ for the last job, or all");
-  option(sub, "--queue", "NAME", "this queue instead of jobs",
-         [in](const auto& text) { in->options.queue = text; });
+  list_option(sub, "--queue", "NAME", "this queue instead of jobs; may be repeated",
+              [in](const auto& text) { in->options.queues.push_back(text); });
   sub.add_flag("--instance", in->options.instance, "everything: nothing starts, what runs goes on");
-  option(sub, "--gpu", "N", "this card instead of jobs, by index or UUID",
-         [in](const auto& text) { in->options.gpu = text; });
+  list_option(sub, "--gpu", "N", "these cards instead of jobs, as 0 or 0,2-3, or by UUID",
+              [in](const auto& text) { add_cards(text, in->options.gpus); });
   if (name == "pause") {
     option(sub, "--why", "TEXT", "with --gpu: what berth why and berth gpus say",
            [in](const auto& text) { in->options.why = text; })
@@ -38,7 +76,7 @@ void define_pause(CLI::App& app, Action& action, const std::string& name, const 
   json_flag(sub, in->options.json);
   sub.callback([in, run, &action] {
     ControlOptions& options = in->options;
-    if (int{!in->ids.empty()} + int{!options.queue.empty()} + int{!options.gpu.empty()} +
+    if (int{!in->ids.empty()} + int{!options.queues.empty()} + int{!options.gpus.empty()} +
             int{options.instance} !=
         1) {
       throw CLI::ValidationError(

@@ -76,7 +76,12 @@ void define_ls(CLI::App& app, Action& action, const std::shared_ptr<Look>& in) {
   sub.add_flag("--all", in->ls.all, "every job there has been");
   list_option(sub, "--state", "STATES", "only these, as queued,running",
               [in](const auto& t) { add_states(t, in->ls.states); });
-  option(sub, "--queue", "NAME", "only this queue", [in](const auto& t) { in->ls.queue = t; });
+  list_option(sub, "--queue", "NAME", "only this queue", [in](const auto& t) {
+    if (!in->ls.queue.empty() && in->ls.queue != t) {
+      throw CLI::ValidationError("--queue", "one queue at a time");
+    }
+    in->ls.queue = t;
+  });
   option(sub, "--batch", "ID", "only this batch", [in](const auto& t) {
     in->ls.batch = checked_number<std::uint64_t>("--batch", t, "the number of a batch");
   });

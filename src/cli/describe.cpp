@@ -7,6 +7,7 @@
 #include "api/idset.hpp"
 #include "base/units.hpp"
 #include "cli/table.hpp"
+#include "cli/terminal.hpp"
 
 namespace berth::cli {
 namespace {
@@ -27,7 +28,8 @@ Style style_of_gpu(const std::string& state) {
 }  // namespace
 
 std::string label(const JobView& job) {
-  return printable(job.name.empty() ? job.command : job.name);
+  constexpr std::size_t kWidest = 60;  // a command can be of any length
+  return job.name.empty() ? shorten(printable(job.command), kWidest) : printable(job.name);
 }
 
 std::string id_list(const std::vector<std::uint64_t>& ids) {

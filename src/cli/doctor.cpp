@@ -161,6 +161,12 @@ Finding check_log(const DoctorFacts& f) {
 
 Finding check_driver(const DoctorFacts& f) {
   if (f.gpus_wanted.starts_with("sim:")) {
+    if (f.status && !f.status->probe.error.empty()) {
+      return {"GPUs", Health::fail,
+              fmt::format("simulated ones are wanted ({}), and cannot be seen: {}",
+                          printable(f.gpus_wanted), printable(f.status->probe.error)),
+              "install the directory lib/berth-sim beside the directory of berthd"};
+    }
     return good("GPUs",
                 fmt::format("simulated ({}); no driver is needed", printable(f.gpus_wanted)));
   }

@@ -259,6 +259,13 @@ def layout(project):
     return project
 
 
+def test_cards_that_are_not_there_are_told_of(gpu_berth, project):
+    project.write("command.txt", "1\ntrue\n1\n")
+    project.write("config.yaml", "compete_gpus: [0, 99]\nuse_all_gpus: false\n")
+    done = call(gpu_berth, "main_gpu", "--command-file", "command.txt", cwd=project.scheduler)
+    assert "the rule gpus names 99, which is not there" in done.stderr
+
+
 def test_main_gpu_runs_a_command_file(gpu_berth, layout):
     done = call(gpu_berth, "main_gpu", "--command-file", "command/command_gpu.txt",
                 cwd=layout.scheduler)

@@ -142,6 +142,11 @@ def test_the_status_of_an_idle_machine_is_of_now(gpu_berth):
 
 def test_a_card_can_be_taken_out_of_use_and_given_back_by_hand(gpu_berth):
     berth = gpu_berth
+    assert "no GPU '9'" in berth.cli("pause", "--gpu", "0,9", check=1).stderr
+    both = berth.cli("pause", "--gpu", "0", "--gpu", "1", check=0).stdout.splitlines()
+    assert [line.split(";")[0] for line in both] == [f"nothing more starts on GPU {n}" for n in "01"]
+    assert berth.cli("resume", "--gpu", "0-1", check=0).stdout == (
+        "GPU 0 is in use again\nGPU 1 is in use again\n")
     berth.cli("pause", "--gpu", "0", "--why", "a new cooler", check=0)
     assert card(berth, 0)["state"] == "drained" and "a new cooler" in card(berth, 0)["trouble"]
     both = int(berth.cli("add", "--gpus", "2", "--", "true", check=0).stdout)

@@ -131,6 +131,9 @@ def test_a_broken_file_changes_nothing_and_is_told(berth):
     assert rules(berth)["gpu_left"] == ("2", "berth.yaml")
     assert problem in berth.log_text()
     assert problem in berth.cli("doctor").stdout
+    said = berth.cli("set", "gpu_left=1", "--save", check=0)
+    assert "gpu_left = 1 is saved in berth.yaml and not in force yet; it is still 2" in said.stdout
+    assert problem in said.stderr
     config.write_text("gpu_left: 3\n")
     eventually(lambda: rules(berth)["gpu_left"] == ("3", "berth.yaml"), "it is repaired")
     assert problem not in berth.cli("status", check=0).stdout
