@@ -8,7 +8,6 @@ import { scalar, sweepFile, unfilled, valuesOf } from '../src/pages/command/swee
 import { splitMemory } from '../src/pages/gpu/memory';
 import { csv, plotPoints } from '../src/pages/results/export';
 import { choices, grouped, groupOf } from '../src/pages/rule/groups';
-import { changeOf } from '../src/pages/rule/page';
 import { apiFilter, formatFilter, parseFilter } from '../src/pages/state/filter';
 import { lanes } from '../src/pages/state/lanes';
 import { LogModel, highlight } from '../src/pages/state/logmodel';
@@ -238,17 +237,6 @@ describe('rules', () => {
     expect(choices('easy|any|none')).toEqual(['easy', 'any', 'none']);
     expect(choices('BOOL')).toEqual(['true', 'false']);
     expect(choices('SIZE')).toBeNull();
-  });
-  it('are sent as what is set and what is taken back', () => {
-    expect(changeOf({ a: '1', b: null }, 'queue:car', true)).toEqual({
-      set: [{ key: 'a', value: '1' }],
-      unset: ['b'],
-      queue: 'car',
-    });
-    expect(changeOf({ a: '1' }, 'instance', true)).toEqual({
-      set: [{ key: 'a', value: '1' }],
-      save: true,
-    });
   });
 });
 

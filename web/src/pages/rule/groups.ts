@@ -1,6 +1,7 @@
 // Rules in the order in which one thinks of them.
 
 import type { Rule } from '../../api/types';
+import { helpInChinese } from './help.zh';
 
 export const GROUPS = [
   'share',
@@ -57,8 +58,8 @@ export function groupOf(key: string): Group {
 
 export function grouped(rules: readonly Rule[], wanted: string): [Group, Rule[]][] {
   const needle = wanted.trim().toLowerCase();
-  const match = (rule: Rule) =>
-    !needle || rule.key.toLowerCase().includes(needle) || rule.help.toLowerCase().includes(needle);
+  const match = ({ key, help }: Rule) =>
+    [key, help, helpInChinese(key) ?? ''].some((words) => words.toLowerCase().includes(needle));
   return GROUPS.map((group): [Group, Rule[]] => [
     group,
     rules.filter((rule) => groupOf(rule.key) === group && match(rule)),

@@ -1,25 +1,23 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Eye, Search, Undo2 } from 'lucide-react';
-import { useEffect, useMemo, useState, type ReactNode } from 'react';
-import { Link } from 'wouter';
+import { useMemo, useState, type ReactNode } from 'react';
 import { api } from '../../api/client';
 import { useLive, useMayChange } from '../../api/data';
-import type { Rule, RuleChange } from '../../api/types';
+import type { Rule } from '../../api/types';
 import { useLanguage, type Key, type Translate } from '../../i18n';
 import { useDraft } from '../../lib/draft';
 import { clock } from '../../lib/format';
 import { leaves } from '../../lib/keys';
 import { ONE_COLUMN, useNarrow } from '../../lib/narrow';
-import { reasonText } from '../../lib/words';
 import { Button, IconButton, Panel, Skeleton } from '../../ui/basic';
 import { Select } from '../../ui/fields';
 import { useFloor } from '../../ui/floor';
 import { useOverlays } from '../../ui/overlay';
+import { changeOf, isOwn, scopeQuery, undoOf, type Draft } from './change';
 import { choices, grouped } from './groups';
 import { helpInChinese } from './help.zh';
+import { Preview } from './preview';
 
-/** New values by key; null takes back what this scope says. */
-type Draft = Record<string, string | null>;
 const UNCHANGED: Draft = {};
 
 /** What is not to be chosen from a list. */
@@ -40,9 +38,6 @@ export function sourceName(source: string, t: Translate): string {
   return kind === 'queue' || kind === 'batch' ? t(`rule.${kind}`, { name }) : source;
 }
 
-const PREVIEW_WAIT = 350;
-const SHOWN = 12;
-
 function useScopes(): (readonly [string, string])[] {
   const { t } = useLanguage();
   const { data: queues } = useQuery({ queryKey: ['queues'], queryFn: api.queues });
@@ -62,25 +57,6 @@ function useScopes(): (readonly [string, string])[] {
     ],
     [queues, batches, t],
   );
-}
-
-function scopeQuery(scope: string): { queue?: string; batch?: number } {
-  if (scope.startsWith('queue:')) return { queue: scope.slice(6) };
-  if (scope.startsWith('batch:')) return { batch: Number(scope.slice(6)) };
-  return {};
-}
-
-export function changeOf(draft: Draft, scope: string, save: boolean): RuleChange {
-  const set = Object.entries(draft).flatMap(([key, value]) =>
-    value === null ? [] : [{ key, value }],
-  );
-  const unset = Object.entries(draft).flatMap(([key, value]) => (value === null ? [key] : []));
-  return {
-    ...(set.length ? { set } : {}),
-    ...(unset.length ? { unset } : {}),
-    ...(save && scope === 'instance' ? { save: true } : {}),
-    ...scopeQuery(scope),
-  };
 }
 
 function Value({
@@ -186,73 +162,6 @@ function RuleRow({
   );
 }
 
-function Preview({ change }: { change: RuleChange }) {
-  const { t } = useLanguage();
-  const [asked, setAsked] = useState(change);
-  useEffect(() => {
-    const timer = setTimeout(() => setAsked(change), PREVIEW_WAIT);
-    return () => clearTimeout(timer);
-  }, [change]);
-  const { data, error, isPending } = useQuery({
-    queryKey: ['rulePreview', asked],
-    queryFn: () => api.previewRules(asked),
-    refetchInterval: 5_000,
-    placeholderData: (before) => before,
-  });
-  if (isPending) return <Skeleton rows={3} />;
-  if (error) return <p className="error-text">{error.message}</p>;
-  const { starts, waits, more, problems } = data;
-  return (
-    <div className="preview" aria-live="polite">
-      {problems.map((problem) => (
-        <p key={problem} className="error-text">
-          {problem}
-        </p>
-      ))}
-      {!problems.length && !starts.length && !waits.length && (
-        <p className="muted">{t('preview.same')}</p>
-      )}
-      {starts.length > 0 && (
-        <>
-          <h3>{t('preview.starts', { count: starts.length })}</h3>
-          <p className="chips">
-            {starts.slice(0, SHOWN).map((id) => (
-              <Link key={id} href={`/state/${id}`} className="chip mono">
-                {id}
-              </Link>
-            ))}
-            {starts.length > SHOWN && <span className="muted">+{starts.length - SHOWN}</span>}
-          </p>
-        </>
-      )}
-      {waits.length > 0 && (
-        <>
-          <h3>{t(more ? 'preview.waitsMore' : 'preview.waits', { count: waits.length })}</h3>
-          <ul className="changes">
-            {waits.slice(0, SHOWN).map((wait) => (
-              <li key={wait.id}>
-                <Link href={`/state/${wait.id}`} className="chip mono">
-                  {wait.id}
-                </Link>
-                <span className="was">
-                  {wait.before === null
-                    ? t('preview.now')
-                    : reasonText(wait.why_before, wait.before, t)}
-                </span>
-                <span>
-                  {wait.after === null
-                    ? t('preview.now')
-                    : reasonText(wait.why_after, wait.after, t)}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </div>
-  );
-}
-
 function Changes() {
   const { t, language } = useLanguage();
   const { data, isPending, error } = useQuery({
@@ -345,26 +254,10 @@ export default function RulePage() {
   const discard = () => setDraft(() => UNCHANGED);
   const change = useMemo(() => changeOf(draft, scope, false), [draft, scope]);
   const edited = Object.keys(draft).length;
-  const ownSource = (rule: Rule) =>
-    scope === 'instance'
-      ? rule.source !== 'default' && rule.default !== null
-      : rule.source === scope.replace(':', ' ');
   const save = useMutation({
     mutationFn: (file: boolean) => api.setRules(changeOf(draft, scope, file)),
     onSuccess: () => {
-      const before = data?.rules ?? [];
-      const back: RuleChange = {
-        set: Object.keys(draft).flatMap((key) => {
-          const rule = before.find((one) => one.key === key);
-          return rule && ownSource(rule) ? [{ key, value: rule.value }] : [];
-        }),
-        unset: Object.keys(draft).filter((key) => {
-          const rule = before.find((one) => one.key === key);
-          return rule && !ownSource(rule);
-        }),
-        ...(save.variables && scope === 'instance' ? { save: true } : {}),
-        ...scopeQuery(scope),
-      };
+      const back = undoOf(draft, data?.rules ?? [], scope, save.variables ?? false);
       discard();
       void client.invalidateQueries({ queryKey: ['rules'] });
       say(t('rule.saved', { count: edited }), {
@@ -427,7 +320,7 @@ export default function RulePage() {
                       rule={rule}
                       draft={draft[rule.key]}
                       onChange={set(rule.key)}
-                      own={ownSource(rule)}
+                      own={isOwn(rule, scope)}
                       disabled={!mayChange}
                     />
                   ))}

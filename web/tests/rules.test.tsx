@@ -1,0 +1,106 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { render, screen } from '@testing-library/react';
+import { describe, expect, it } from 'vitest';
+import { queryClient } from '../src/api/data';
+import type { Preview, Rule } from '../src/api/types';
+import { LanguageProvider } from '../src/i18n';
+import { changeOf, undoOf } from '../src/pages/rule/change';
+import { grouped } from '../src/pages/rule/groups';
+import { Outcome } from '../src/pages/rule/preview';
+
+const rule = (key: string, source = 'default', value = '1'): Rule => ({
+  key,
+  value,
+  default: '0',
+  source,
+  type: 'N',
+  help: 'in English',
+});
+
+describe('a change of rules', () => {
+  it('is sent as what is set and what is taken back', () => {
+    expect(changeOf({ a: '1', b: null }, 'queue:car', true)).toEqual({
+      set: [{ key: 'a', value: '1' }],
+      unset: ['b'],
+      queue: 'car',
+    });
+    expect(changeOf({ a: '1' }, 'instance', true)).toEqual({
+      set: [{ key: 'a', value: '1' }],
+      save: true,
+    });
+  });
+
+  const before = [
+    rule('aging'),
+    rule('gpu_left', 'berth.yaml'),
+    rule('max_gpu', 'this run'),
+    rule('queue.car.limit', 'berth.yaml'),
+    rule('queue.bus.limit', 'default', '0'),
+  ];
+  const all = Object.fromEntries(before.map(({ key }) => [key, '7']));
+  const kept = [
+    { key: 'max_gpu', value: '1' },
+    { key: 'queue.car.limit', value: '1' },
+    { key: 'queue.bus.limit', value: '0' },
+  ];
+
+  it('for this run is undone so that berth.yaml is followed again', () => {
+    expect(undoOf(all, before, 'instance', false)).toEqual({
+      set: kept,
+      unset: ['aging', 'gpu_left'],
+    });
+  });
+  it('in berth.yaml is undone there', () => {
+    expect(undoOf(all, before, 'instance', true)).toEqual({
+      set: [{ key: 'gpu_left', value: '1' }, ...kept],
+      unset: ['aging'],
+      save: true,
+    });
+  });
+  it('of a queue is undone there, and leaves what nobody touched alone', () => {
+    const rules = [rule('max_gpu', 'queue car'), rule('gpu_left', 'berth.yaml'), rule('aging')];
+    expect(undoOf({ max_gpu: null, gpu_left: '2' }, rules, 'queue:car', false)).toEqual({
+      set: [{ key: 'max_gpu', value: '1' }],
+      unset: ['gpu_left'],
+      queue: 'car',
+    });
+  });
+});
+
+describe('the search for rules', () => {
+  it('finds the words that are shown, in Chinese too', () => {
+    const found = (wanted: string) =>
+      grouped([rule('strategy'), rule('gpu_left')], wanted).flatMap(([, rules]) =>
+        rules.map(({ key }) => key),
+      );
+    expect(found('留给他人')).toEqual(['gpu_left']);
+    expect(found('English')).toHaveLength(2);
+    expect(found('')).toHaveLength(2);
+  });
+});
+
+describe('what a change of rules would do', () => {
+  const show = (told: Partial<Preview>) =>
+    render(
+      <QueryClientProvider client={queryClient}>
+        <LanguageProvider>
+          <Outcome told={{ starts: [], waits: [], more: false, problems: [], ...told }} />
+        </LanguageProvider>
+      </QueryClientProvider>,
+    );
+  const wait = (id: number, jobs: number) => ({ id, jobs, before: 'one', after: 'another' });
+
+  it('counts all that wait alike, also those that are not shown', () => {
+    show({ waits: [wait(1, 1000), ...Array.from({ length: 13 }, (_, i) => wait(i + 2, 2))] });
+    expect(screen.getByRole('heading').textContent).toBe('1,026 would wait for another reason');
+    expect(screen.getByText('and 999 like it')).toBeTruthy();
+    expect(screen.getAllByRole('listitem')).toHaveLength(12);
+    expect(screen.getByText('and 4 more')).toBeTruthy();
+  });
+  it('says that there may be more than was told', () => {
+    show({ waits: [wait(1, 1)], more: true });
+    expect(screen.getByRole('heading').textContent).toBe('1 or more would wait for another reason');
+    expect(screen.queryByText(/like it/)).toBeNull();
+    expect(screen.getByText('Further jobs were not looked at.')).toBeTruthy();
+  });
+});
