@@ -4,12 +4,11 @@ import userEvent from '@testing-library/user-event';
 import type { ReactNode } from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { queryClient } from '../src/api/data';
-import type { Gpu, Problem } from '../src/api/types';
+import type { Gpu } from '../src/api/types';
 import { LanguageProvider, preferred, translate, type Key } from '../src/i18n';
 import { en } from '../src/i18n/en';
 import { zh } from '../src/i18n/zh';
 import { useKeys } from '../src/lib/keys';
-import { CheckedJobs } from '../src/pages/command/checked';
 import { GpuCard } from '../src/pages/gpu/card';
 import { Progress } from '../src/pages/state/groups';
 import { Button, StateBadge } from '../src/ui/basic';
@@ -190,27 +189,6 @@ describe('a GPU', () => {
       queryClient.setQueryData(['session'], { via: 'token', scope: 'full', user: 'u', csrf: null }),
     );
     await waitFor(() => expect(drain.getAttribute('aria-disabled')).toBeNull());
-  });
-});
-
-describe('what a text would make', () => {
-  const problem: Problem = {
-    severity: 'error',
-    file: null,
-    line: 3,
-    column: 1,
-    message: 'no number',
-  };
-  it('is told with the lines of mistakes', () => {
-    page(
-      <CheckedJobs
-        checked={{ dialect: 'commands', jobs: [], total: 0, problems: [problem] }}
-        error={null}
-        pending={false}
-      />,
-    );
-    expect(screen.getByText('Line 3:')).toBeTruthy();
-    expect(screen.getByText(/no number/)).toBeTruthy();
   });
 });
 

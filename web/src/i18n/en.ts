@@ -296,7 +296,10 @@ export const en = {
   'command.sweep': 'Sweep',
   'command.readonly': 'Submitting and editing need a token that may change things.',
   'check.title': 'What it would make',
-  'check.empty': 'Write something, and the daemon says what it would make of it.',
+  'check.nothing': 'Write something, and the daemon says what it would make of it.',
+  'check.nowhere': 'Say in which directory it would lie: a path from the root.',
+  'check.readonly':
+    'This login may only look; what a text would make is told to those who may submit it.',
   'check.ok': '{count} {count|job|jobs}, read as {dialect}',
   'check.line': 'Line {line}:',
   'check.more': 'and {count} more',
@@ -311,6 +314,8 @@ export const en = {
   'file.text': 'Text of the job file',
   'file.submit': 'Submit {count} {count|job|jobs}',
   'file.submitNone': 'Submit',
+  'file.waiting': 'It is read first.',
+  'file.refused': 'Nothing was submitted: see what the daemon says of the text.',
   'file.done': '{count} {count|job was|jobs were} submitted.',
   'file.skipped':
     '{count} {count|job was|jobs were} submitted; {skipped} {skipped|is|are} done or under way and {skipped|was|were} left out.',
@@ -329,6 +334,7 @@ export const en = {
   'sweep.seeds': 'Seeds',
   'sweep.seedsHint': 'Runs that differ in them only are averaged.',
   'sweep.edit': 'Edit as a file',
+  'sweep.replaced': 'The sweep took the place of the job file that was written here.',
   'sweep.file': 'The job file',
   'config.mode': 'Mode',
   'config.single': 'One GPU',

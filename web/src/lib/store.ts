@@ -1,17 +1,10 @@
-// What this browser remembers. Where it may remember nothing the choice holds until the page is left.
+// What this browser remembers. What was chosen or written here holds until the page is left, whatever other
+// pages remember meanwhile and though the browser may remember nothing.
 
-import { useSyncExternalStore } from 'react';
+import { useState, useSyncExternalStore } from 'react';
 
 const watchers = new Map<string, Set<() => void>>();
 const kept = new Map<string, string>();
-
-function read(key: string): string | null {
-  try {
-    return localStorage.getItem(key) ?? kept.get(key) ?? null;
-  } catch {
-    return kept.get(key) ?? null;
-  }
-}
 
 export function remember(key: string, value: string): void {
   kept.set(key, value);
@@ -24,17 +17,22 @@ export function remember(key: string, value: string): void {
 }
 
 export function recall(key: string, fallback: string): string {
-  return read(key) ?? fallback;
+  try {
+    return kept.get(key) ?? localStorage.getItem(key) ?? fallback;
+  } catch {
+    return fallback;
+  }
 }
 
 export function useRemembered<T extends string>(key: string, fallback: T): [T, (value: T) => void] {
+  const [first] = useState(() => recall(key, fallback));
   const value = useSyncExternalStore(
     (watcher) => {
       const set = watchers.get(key) ?? new Set();
       watchers.set(key, set.add(watcher));
       return () => set.delete(watcher);
     },
-    () => recall(key, fallback) as T,
+    () => (kept.get(key) ?? first) as T,
   );
   return [value, (next) => remember(key, next)];
 }

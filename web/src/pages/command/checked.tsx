@@ -1,15 +1,14 @@
 // What a text would make: its jobs, or its mistakes.
 
 import { CircleCheck, CircleX, TriangleAlert } from 'lucide-react';
-import type { Checked, Problem } from '../../api/types';
+import { useMayChange } from '../../api/data';
+import type { Problem } from '../../api/types';
 import { useLanguage } from '../../i18n';
 import { bytes, count } from '../../lib/format';
 import { Panel, Skeleton } from '../../ui/basic';
+import { errorsOf, type Check } from './usecheck';
 
 const SHOWN = 100;
-
-export const errorsOf = (problems: readonly Problem[]) =>
-  problems.filter((problem) => problem.severity === 'error');
 
 function Problems({ problems }: { problems: readonly Problem[] }) {
   const { t } = useLanguage();
@@ -33,24 +32,23 @@ function Problems({ problems }: { problems: readonly Problem[] }) {
   );
 }
 
-export function CheckedJobs({
-  checked,
-  error,
-  pending,
-}: {
-  checked: Checked | undefined;
-  error: Error | null;
-  pending: boolean;
-}) {
+/** Where there is no answer: why not. */
+function Unchecked({ state }: Pick<Check, 'state'>) {
+  const { t } = useLanguage();
+  const mayChange = useMayChange();
+  if (state === 'pending') return <Skeleton rows={3} />;
+  if (state !== 'nothing' && state !== 'nowhere') return null;
+  return <p className="muted">{t(mayChange ? `check.${state}` : 'check.readonly')}</p>;
+}
+
+export function CheckedJobs({ check: { checked, error, state } }: { check: Check }) {
   const { t, language } = useLanguage();
   const errors = errorsOf(checked?.problems ?? []);
   return (
     <Panel title={t('check.title')} id="check" className="check">
       <div aria-live="polite">
         {error && <p className="error-text">{error.message}</p>}
-        {!checked &&
-          !error &&
-          (pending ? <Skeleton rows={3} /> : <p className="muted">{t('check.empty')}</p>)}
+        {!checked && <Unchecked state={state} />}
         {checked && !errors.length && (
           <p className="row state-succeeded">
             <CircleCheck size={15} aria-hidden />

@@ -12,6 +12,7 @@ import type {
   CommandQueue,
   ConfigFile,
   JobState,
+  Problem,
   SchedulerProcess,
   SchedulerState,
 } from '../../api/types';
@@ -23,9 +24,9 @@ import { Button, Empty, IconButton, Panel, Skeleton, StateBadge } from '../../ui
 import { Segmented } from '../../ui/fields';
 import { Menu, useOverlays } from '../../ui/overlay';
 import { BindDialog, BoundLog, useBinding } from './binding';
-import { CheckedJobs, errorsOf } from './checked';
+import { CheckedJobs } from './checked';
 import { EXAMPLES } from './samples';
-import { useCheck } from './usecheck';
+import { errorsOf, useCheck } from './usecheck';
 
 /** They are files: editors and other browsers write them, and nothing tells of it. */
 const IN_STEP = 1_000;
@@ -35,6 +36,8 @@ const Editor = later(() => import('../../ui/editor'));
 function directoryOf(path: string): string {
   return path.slice(0, Math.max(1, path.lastIndexOf('/')));
 }
+
+const NONE: readonly Problem[] = [];
 
 const STATES: Record<SchedulerProcess['status'], JobState> = {
   pending: 'queued',
@@ -189,7 +192,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
     dialect: 'commands',
     cwd: directoryOf(config.file_path),
   });
-  const problems = check.data?.problems ?? [];
+  const problems = check.checked?.problems ?? NONE;
   const fresh = async () => {
     await Promise.all([
       client.invalidateQueries({ queryKey: ['configs', mode] }),
@@ -324,9 +327,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
           <Tree mode={mode} index={config.index} queues={data.queues} />
         </Panel>
       )}
-      {mayChange && (
-        <CheckedJobs checked={check.data} error={check.error} pending={check.isFetching} />
-      )}
+      {mayChange && <CheckedJobs check={check} />}
     </div>
   );
 }

@@ -1,17 +1,15 @@
 import { FileCode2, Plus, Send, Trash2 } from 'lucide-react';
-import { useEffect, useState } from 'react';
-import { useLocation } from 'wouter';
-import { api } from '../../api/client';
-import { useMayChange } from '../../api/data';
+import { useState } from 'react';
 import { useLanguage } from '../../i18n';
-import { newKey } from '../../lib/key';
 import { recall, remember } from '../../lib/store';
 import { Button, IconButton } from '../../ui/basic';
 import { Field, TextField } from '../../ui/fields';
 import { useOverlays } from '../../ui/overlay';
-import { CheckedJobs, errorsOf } from './checked';
+import { CheckedJobs } from './checked';
+import { replaceJobFile } from './jobfile';
 import { sweepFile, unfilled, type Axis, type Sweep } from './sweepfile';
-import { useCheck, useUsualDirectory } from './usecheck';
+import { useUsualDirectory } from './usecheck';
+import { useSubmit } from './usesubmit';
 
 const FIRST: Sweep = {
   name: 'sweep',
@@ -35,25 +33,18 @@ function load(): Sweep {
 export function SweepView({ onEdit }: { onEdit: () => void }) {
   const { t } = useLanguage();
   const { say } = useOverlays();
-  const [, go] = useLocation();
-  const mayChange = useMayChange();
   const usual = useUsualDirectory();
   const [sweep, setSweepState] = useState(load);
   const [chosen, setChosen] = useState('');
   const cwd = chosen || usual;
   const text = sweepFile(sweep);
-  const check = useCheck({ text, name: 'sweep.yaml', dialect: 'native', cwd });
+  const { check, submit, disabled, label } = useSubmit({
+    text,
+    name: 'sweep.yaml',
+    dialect: 'native',
+    cwd,
+  });
   const slips = unfilled(sweep);
-  // The same key for every try, and one try at a time.
-  const [key, setKey] = useState(newKey);
-  const [sending, setSending] = useState(false);
-  useEffect(() => setKey(newKey()), [text, cwd]);
-  const ready =
-    mayChange &&
-    check.data !== undefined &&
-    !check.isPlaceholderData &&
-    check.data.total > 0 &&
-    !errorsOf(check.data.problems).length;
 
   const setSweep = (change: Partial<Sweep>) => {
     const next = { ...sweep, ...change };
@@ -62,32 +53,9 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
   };
   const setAxis = (at: number, change: Partial<Axis>) =>
     setSweep({ axes: sweep.axes.map((axis, i) => (i === at ? { ...axis, ...change } : axis)) });
-  const send = async () => {
-    if (!ready || sending) return;
-    setSending(true);
-    try {
-      const answer = await api.submitFile({
-        text,
-        name: 'sweep.yaml',
-        dialect: 'native',
-        cwd,
-        key,
-      });
-      const [first = 0, last = first] = answer.ids;
-      say(t('file.done', { count: last - first + 1 }), {
-        undo: () => void api.kill(Array.from({ length: last - first + 1 }, (_, i) => first + i)),
-      });
-      go(answer.batch ? `/state?batch=${answer.batch}` : '/state');
-    } catch (error) {
-      say((error as Error).message, { tone: 'bad' });
-    }
-    setSending(false);
-  };
   const edit = () => {
-    remember('berth.file.text', text);
-    remember('berth.file.dialect', 'native');
-    remember('berth.file.name', 'sweep.yaml');
-    remember('berth.file.cwd', cwd);
+    const undo = replaceJobFile({ text, name: 'sweep.yaml', dialect: 'native', cwd });
+    if (undo) say(t('sweep.replaced'), { undo });
     onEdit();
   };
 
@@ -183,15 +151,8 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
           <TextField label={t('file.cwd')} value={cwd} onChange={setChosen} spellCheck={false} />
         </div>
         <div className="row wrap">
-          <Button
-            look="primary"
-            icon={Send}
-            disabled={!ready || sending}
-            onClick={() => void send()}
-          >
-            {check.data && ready
-              ? t('file.submit', { count: check.data.total })
-              : t('file.submitNone')}
+          <Button look="primary" icon={Send} disabled={disabled} onClick={submit}>
+            {label}
           </Button>
           <Button icon={FileCode2} onClick={edit}>
             {t('sweep.edit')}
@@ -204,7 +165,7 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
           </pre>
         </details>
       </div>
-      <CheckedJobs checked={check.data} error={check.error} pending={check.isFetching} />
+      <CheckedJobs check={check} />
     </div>
   );
 }
