@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ranges } from '../src/api/client';
 import { applyCodes, looksLikeError, parseLine, plain } from '../src/lib/ansi';
-import { bytes, duration, parseSize, parseTime, text, timeText } from '../src/lib/format';
+import { bytes, clock, duration, moment, shortly, text, timeText } from '../src/lib/format';
+import { parseTime } from '../src/lib/units';
 
 describe('numbers as people read them', () => {
   it('writes sizes in the greatest fitting unit', () => {
@@ -18,18 +19,24 @@ describe('numbers as people read them', () => {
     expect(duration(90_000_000)).toBe('1d 1h');
     expect(duration(null)).toBe('–');
   });
-  it('reads sizes and times as the command line does', () => {
-    expect(parseSize('8GiB')).toBe(8 * 1024 ** 3);
-    expect(parseSize('1.5 g')).toBe(1.5 * 1024 ** 3);
-    expect(parseSize('many')).toBeUndefined();
-    expect(parseTime('2h30m')).toBe(9_000_000);
-    expect(parseTime('90')).toBe(90_000);
-    expect(parseTime('2 hours')).toBeUndefined();
-  });
   it('writes a time so that it is read again as the same', () => {
     for (const ms of [1, 1500, 60_000, 5_400_000, 86_400_000]) {
-      expect(parseTime(timeText(ms))).toBe(ms);
+      expect(parseTime(timeText(ms))).toBe(BigInt(ms));
     }
+  });
+  it('says the day of what is not today, and the year of what is not this one', () => {
+    vi.useFakeTimers({ now: new Date(2026, 10, 18, 20, 28, 53) });
+    const at = (year: number, month: number, day: number) =>
+      new Date(year, month, day, 20, 28, 53).getTime();
+    expect(clock(at(2026, 10, 18), 'en')).toBe('20:28:53');
+    expect(clock(at(2026, 10, 17), 'en')).toBe('17 Nov, 20:28:53');
+    expect(clock(at(2027, 10, 18), 'en')).toBe('18 Nov 2027, 20:28:53');
+    expect(clock(at(2027, 10, 18), 'zh')).toBe('2027年11月18日 20:28:53');
+    expect(moment(at(2025, 11, 31), 'en')).toBe('31 Dec 2025, 20:28');
+    expect(shortly(at(2026, 10, 18), 'en')).toBe('20:28');
+    expect(shortly(at(2026, 0, 1), 'en')).toBe('1 Jan');
+    expect(shortly(at(2025, 10, 18), 'en')).toBe('18 Nov 2025');
+    vi.useRealTimers();
   });
   it('shows bytes that are no text', () => {
     expect(text('plain')).toBe('plain');

@@ -36,16 +36,24 @@ export function duration(ms: number | null | undefined): string {
 }
 
 const locale = (language: string) => (language === 'zh' ? 'zh-CN' : 'en-GB');
-const isToday = (date: Date) => new Date().toDateString() === date.toDateString();
-const DAY_AND_MONTH = { month: 'short', day: 'numeric' } as const;
 const HOUR_AND_MINUTE = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+const DAY_AND_MONTH = { month: 'short', day: 'numeric' } as const;
+
+/** As much of the day as is not plain: none of today, the year of another one. */
+function dayOf(date: Date): Intl.DateTimeFormatOptions {
+  const now = new Date();
+  if (date.toDateString() === now.toDateString()) return {};
+  return date.getFullYear() === now.getFullYear()
+    ? DAY_AND_MONTH
+    : { ...DAY_AND_MONTH, year: 'numeric' };
+}
 
 /** To the second, with the day if that is not today. */
 export function clock(ms: number | null | undefined, language: string): string {
   if (!ms) return '–';
   const date = new Date(ms);
   return new Intl.DateTimeFormat(locale(language), {
-    ...(isToday(date) ? {} : DAY_AND_MONTH),
+    ...dayOf(date),
     ...HOUR_AND_MINUTE,
     second: '2-digit',
   }).format(date);
@@ -54,18 +62,18 @@ export function clock(ms: number | null | undefined, language: string): string {
 /** To the minute, for where there is little room. */
 export function moment(ms: number, language: string): string {
   const date = new Date(ms);
-  return new Intl.DateTimeFormat(locale(language), {
-    ...(isToday(date) ? {} : DAY_AND_MONTH),
-    ...HOUR_AND_MINUTE,
-  }).format(date);
+  return new Intl.DateTimeFormat(locale(language), { ...dayOf(date), ...HOUR_AND_MINUTE }).format(
+    date,
+  );
 }
 
 /** The hour if it is today, else the day, for a column of a table. */
 export function shortly(ms: number, language: string): string {
   const date = new Date(ms);
+  const day = dayOf(date);
   return new Intl.DateTimeFormat(
     locale(language),
-    isToday(date) ? HOUR_AND_MINUTE : DAY_AND_MONTH,
+    Object.keys(day).length ? day : HOUR_AND_MINUTE,
   ).format(date);
 }
 
@@ -88,27 +96,6 @@ export function text(value: Bytes | null | undefined): string {
   if (typeof value === 'string') return value;
   const raw = Uint8Array.from(atob(value.base64), (c) => c.charCodeAt(0));
   return new TextDecoder().decode(raw);
-}
-
-/** 8GiB, 1.5 GB, 512M: as the command line takes sizes. Undefined: that is none. */
-export function parseSize(value: string): number | undefined {
-  const match = /^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?\s*$/i.exec(value);
-  if (!match) return undefined;
-  const power = { '': 0, k: 1, m: 2, g: 3, t: 4 }[(match[2] ?? '').toLowerCase()] ?? 0;
-  return Math.round(Number(match[1]) * KIB ** power);
-}
-
-/** 90s, 2h30m, 1d; a bare number is seconds. */
-export function parseTime(value: string): number | undefined {
-  const trimmed = value.trim();
-  if (/^[0-9]+$/.test(trimmed)) return Number(trimmed) * SECOND;
-  if (!/^(?:[0-9]+(?:ms|[smhd]))+$/.test(trimmed)) return undefined;
-  const units: Record<string, number> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY };
-  let total = 0;
-  for (const part of trimmed.matchAll(/([0-9]+)(ms|[smhd])/g)) {
-    total += Number(part[1]) * (units[part[2] ?? ''] ?? 0);
-  }
-  return total;
 }
 
 export function timeText(ms: number): string {

@@ -1,7 +1,8 @@
 // A job as it would be submitted again.
 
 import type { JobDetail, JobSpec } from '../../api/types';
-import { parseSize, parseTime, text, timeText } from '../../lib/format';
+import { text, timeText } from '../../lib/format';
+import { parseSize, parseTime } from '../../lib/units';
 import type { Kept } from './kept';
 
 /** What can be edited before a job is submitted again. */
@@ -102,7 +103,7 @@ export function specOf(detail: JobDetail, draft: Draft, kept: Kept): JobSpec {
     queue: draft.queue,
     priority: Number(draft.priority),
     gpus: gpuCount(draft.gpus),
-    ...(memory === undefined ? {} : { gpu_memory: memory }),
+    ...(memory === undefined ? {} : { gpu_memory: Number(memory) }),
     cpus: detail.cpus,
     memory: detail.memory,
     resources: detail.resources,
@@ -111,7 +112,7 @@ export function specOf(detail: JobDetail, draft: Draft, kept: Kept): JobSpec {
     commands: commandsOf(detail, draft, before),
     env: detail.env,
     cwd: draft.cwd === before.cwd ? job.cwd : draft.cwd,
-    time_ms: draft.time ? (parseTime(draft.time) ?? 0) : 0,
+    time_ms: draft.time ? Number(parseTime(draft.time) ?? 0) : 0,
     grace_ms: detail.grace_ms,
     linger: detail.linger,
     ...(detail.work_dir === undefined ? {} : { work_dir: detail.work_dir }),
