@@ -12,7 +12,7 @@ import { useKeys } from '../src/lib/keys';
 import { GpuCard } from '../src/pages/gpu/card';
 import { Progress } from '../src/pages/state/groups';
 import { Button, StateBadge } from '../src/ui/basic';
-import { OverlayProvider, useOverlays } from '../src/ui/overlay';
+import { Dialog, OverlayProvider, useOverlays } from '../src/ui/overlay';
 
 const page = (children: ReactNode) =>
   render(
@@ -97,6 +97,29 @@ function Keyed({ onKey }: { onKey: (key: string) => void }) {
   useKeys({ j: () => onKey('j'), 'g j': () => onKey('g j') });
   return <input aria-label="field" />;
 }
+
+describe('a dialog', () => {
+  const beside = async (children: ReactNode) => {
+    const onClose = vi.fn();
+    page(
+      <Dialog open onClose={onClose} title="One">
+        {children}
+      </Dialog>,
+    );
+    // Whatever is beside it cannot be pointed at otherwise.
+    await userEvent.setup({ pointerEventsCheck: 0 }).click(document.body);
+    return onClose;
+  };
+  it('closes by a click beside it', async () => {
+    expect(await beside(<p>words</p>)).toHaveBeenCalledOnce();
+  });
+  it('stays if it has a form, and closes by its button', async () => {
+    const onClose = await beside(<form />);
+    expect(onClose).not.toHaveBeenCalled();
+    await userEvent.click(screen.getByRole('button', { name: 'Close' }));
+    expect(onClose).toHaveBeenCalledOnce();
+  });
+});
 
 describe('keys', () => {
   it('work alone and in pairs, and not while somebody writes', async () => {

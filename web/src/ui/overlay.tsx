@@ -30,11 +30,18 @@ export function Dialog({
   wide?: boolean;
 }) {
   const { t } = useLanguage();
+  const content = useRef<HTMLDivElement>(null);
+  /** A slip beside a form is no reason to lose what was written in it. */
+  const stay = (event: Event) => {
+    if (content.current?.querySelector('form')) event.preventDefault();
+  };
   return (
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="overlay" />
         <Radix.Content
+          ref={content}
+          onInteractOutside={stay}
           className={`dialog ${wide ? 'wide' : ''}`}
           {...(description ? {} : { 'aria-describedby': undefined })}
         >
