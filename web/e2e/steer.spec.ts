@@ -224,6 +224,30 @@ test('a command file is made, started, stopped, bound to a log, and deleted', as
   await expect(page.getByText(/was deleted/)).toBeVisible();
 });
 
+test('of what two write into one command file somebody chooses', async ({
+  console: page,
+  instance,
+}) => {
+  const file = '/api/commands/single?config_index=0';
+  const put = (text: string) => instance.ask('PUT', file, { text });
+  await put('1\necho first\n1\n');
+  await page.goto('/ui/command');
+  await expect(page.locator('.cm-content')).toContainText('echo first');
+  await write(page, '1\necho mine\n1\n');
+  await put('1\necho theirs\n1\n');
+  const choice = page.getByRole('alert');
+  await expect(choice).toContainText('has been changed elsewhere');
+  await choice.getByText('What is in the file now').click();
+  await expect(choice).toContainText('echo theirs');
+  await choice.getByRole('button', { name: 'Discard mine' }).click();
+  await expect(page.locator('.cm-content')).toContainText('echo theirs');
+  await undo(page);
+  await choice.getByRole('button', { name: 'Overwrite' }).click();
+  await expect(page.getByText('was saved')).toBeVisible();
+  await expect(choice).toHaveCount(0);
+  expect(await instance.get(`${file}&text=true`)).toMatchObject({ text: '1\necho mine\n1\n' });
+});
+
 test('a rule is tried, saved, and taken back', async ({ console: page, instance }) => {
   const held = await instance.add('sleep 600', { name: 'ruled', queue: 'ruled' });
   await page.goto('/ui/rule');

@@ -361,6 +361,13 @@ export const en = {
   'config.started': '{name} was started.',
   'config.stopped': '{name} starts nothing more.',
   'config.saved': '{name} was saved.',
+  'config.conflict': '{name} has been changed elsewhere since you began to write.',
+  'config.conflictText':
+    'Nothing is lost yet. What is overwritten stays beside it, as {name}.backup.',
+  'config.theirs': 'What is in the file now',
+  'config.takeTheirs': 'Discard mine, take what is in the file',
+  'config.tookTheirs': 'What is in {name} is shown; what you had written is discarded.',
+  'config.overwrite': 'Overwrite the file with mine',
   'config.deleted': '{name} was deleted.',
   'config.deleteTitle': 'Delete {name}?',
   'config.deleteText':

@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { FileText, Play, Plus, Save, ScrollText, Square, Trash2 } from 'lucide-react';
 import { Suspense, useEffect, useState } from 'react';
 import { Link } from 'wouter';
-import { ApiError, configs, type Mode } from '../../api/client';
+import { configs, type Mode } from '../../api/client';
 import { useMayChange } from '../../api/data';
 import { useGuard } from '../../api/guard';
 import type {
@@ -17,7 +17,6 @@ import type {
   SchedulerState,
 } from '../../api/types';
 import { useLanguage } from '../../i18n';
-import { useDraft } from '../../lib/draft';
 import { later } from '../../lib/later';
 import { useRemembered } from '../../lib/store';
 import { Button, Empty, IconButton, Panel, Skeleton, StateBadge } from '../../ui/basic';
@@ -27,9 +26,7 @@ import { BindDialog, BoundLog, useBinding } from './binding';
 import { CheckedJobs } from './checked';
 import { EXAMPLES } from './samples';
 import { errorsOf, useCheck } from './usecheck';
-
-/** They are files: editors and other browsers write them, and nothing tells of it. */
-const IN_STEP = 1_000;
+import { IN_STEP, useConfigText } from './usetext';
 
 const Editor = later(() => import('../../ui/editor'));
 
@@ -159,9 +156,39 @@ function Progress({ mode, config }: { mode: Mode; config: ConfigFile }) {
   );
 }
 
-interface Draft {
-  text: string;
-  version: string;
+/** What is here and what is in the file, where both were changed. */
+function Conflict({
+  name,
+  theirs,
+  onTheirs,
+  onMine,
+}: {
+  name: string;
+  theirs: string;
+  onTheirs: () => void;
+  onMine: () => void;
+}) {
+  const { t } = useLanguage();
+  const guard = useGuard();
+  return (
+    <div className="conflict" role="alert">
+      <p>
+        <strong>{t('config.conflict', { name })}</strong> {t('config.conflictText', { name })}
+      </p>
+      <details>
+        <summary>{t('config.theirs')}</summary>
+        <pre className="quote" tabIndex={0} aria-label={t('config.theirs')}>
+          {theirs}
+        </pre>
+      </details>
+      <div className="row wrap">
+        <Button onClick={onTheirs}>{t('config.takeTheirs')}</Button>
+        <Button {...guard} look="danger" onClick={onMine}>
+          {t('config.overwrite')}
+        </Button>
+      </div>
+    </div>
+  );
 }
 
 function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGone: () => void }) {
@@ -169,22 +196,10 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
   const { confirm, say } = useOverlays();
   const mayChange = useMayChange();
   const client = useQueryClient();
-  const { data, error } = useQuery({
-    queryKey: ['config', mode, config.index],
-    queryFn: () => configs.read(mode, config.index),
-    staleTime: 0,
-    refetchInterval: IN_STEP,
-  });
+  const mine = useConfigText(mode, config.index);
+  const { file, error, text, changed, conflict, write } = mine;
   const guard = useGuard();
   const scheduled = useSchedulerState(mode, config);
-  // What is written here replaces the version it was made from, and no newer one.
-  const [draft, setDraft] = useDraft<Draft | null>(`${mode} ${config.index}`, null);
-  const text = draft?.text ?? data?.text ?? '';
-  const changed = draft !== null && draft.text !== data?.text;
-  const write = (next: string) =>
-    setDraft((before) =>
-      next === data?.text ? null : { text: next, version: before?.version ?? data?.version ?? '' },
-    );
   const name = config.file_name;
   const check = useCheck({
     text,
@@ -207,21 +222,20 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
       say(done);
       return true;
     } catch (failure) {
-      say(failure instanceof ApiError ? failure.message : String(failure), { tone: 'bad' });
+      say((failure as Error).message, { tone: 'bad' });
       return false;
     }
   };
   const save = async () => {
-    if (!data || draft === null) return true;
-    const saved = await act(
-      () => configs.write(mode, config.index, draft.text, draft.version),
-      t('config.saved', { name }),
-    );
-    if (saved) setDraft(() => null);
-    return saved;
+    if (!changed) return true;
+    if (mine.saving) return false;
+    if (!conflict) return act(mine.save, t('config.saved', { name }));
+    say(t('config.conflict', { name }), { tone: 'bad' });
+    return false;
   };
+  const takeTheirs = () => say(t('config.tookTheirs', { name }), { undo: mine.discard() });
   const start = async () => {
-    if (changed && !(await save())) return;
+    if (!(await save())) return;
     await act(() => configs.start(mode, config.index), t('config.started', { name }));
   };
   const stop = async (kill: boolean) => {
@@ -245,7 +259,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
       !(await act(() => configs.remove(mode, config.index), t('config.deleted', { name })))
     )
       return;
-    setDraft(() => null);
+    mine.discard();
     onGone();
   };
   return (
@@ -261,7 +275,12 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
         actions={
           <>
             <Progress mode={mode} config={config} />
-            <Button icon={Save} disabled={!changed} {...guard} onClick={() => void save()}>
+            <Button
+              icon={Save}
+              disabled={!changed || conflict || mine.saving}
+              {...guard}
+              onClick={() => void save()}
+            >
               {t('common.save')}
             </Button>
             <Button
@@ -296,8 +315,16 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
         }
       >
         {error && <p className="error-text">{error.message}</p>}
-        {!data && !error && <Skeleton rows={6} />}
-        {data && !text.trim() && mayChange && (
+        {!file && !error && <Skeleton rows={6} />}
+        {file && conflict && (
+          <Conflict
+            name={name}
+            theirs={file.text ?? ''}
+            onTheirs={takeTheirs}
+            onMine={() => void act(mine.overwrite, t('config.saved', { name }))}
+          />
+        )}
+        {file && !text.trim() && mayChange && (
           <div className="row wrap">
             <span className="muted">{t('config.empty')}</span>
             <Button icon={FileText} onClick={() => write(EXAMPLES[mode])}>
@@ -305,7 +332,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
             </Button>
           </div>
         )}
-        {data && (
+        {file && (
           <div className="editor-frame low">
             <Suspense fallback={<Skeleton rows={6} />}>
               <Editor
@@ -322,9 +349,9 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
           </div>
         )}
       </Panel>
-      {data && data.queues.length > 0 && (
+      {file && file.queues.length > 0 && (
         <Panel title={t('config.tree')} id="tree">
-          <Tree mode={mode} index={config.index} queues={data.queues} />
+          <Tree mode={mode} index={config.index} queues={file.queues} />
         </Panel>
       )}
       {mayChange && <CheckedJobs check={check} />}
