@@ -273,7 +273,18 @@ export const api = {
   backlog: () => of(http.GET('/api/why')),
   usage: (id: number, attempt: number) =>
     of(http.GET('/api/jobs/{id}/usage', { params: { path: { id }, query: { attempt } } })),
-  batches: () => of(http.GET('/api/batches', { params: { query: { order: 'desc', limit: 200 } } })),
+  /** The newest; from there on more at a time. */
+  batches: (after?: number) =>
+    of(
+      http.GET('/api/batches', {
+        params: {
+          query: {
+            order: 'desc',
+            ...(after === undefined ? { limit: 200 } : { after, limit: 1000 }),
+          },
+        },
+      }),
+    ),
   batch: (id: number) => of(http.GET('/api/batches/{id}', { params: { path: { id } } })),
   queues: () => of(http.GET('/api/queues')),
   events: (query: { after?: number; job?: number; order?: 'asc' | 'desc'; limit?: number }) =>

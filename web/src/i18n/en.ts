@@ -284,6 +284,8 @@ export const en = {
   'batch.none': 'No batches yet',
   'batch.noneText': 'A file or a sweep becomes a batch.',
   'batch.unnamed': 'batch {id}',
+  'batch.newest': 'The newest {count} are shown.',
+  'batch.more': 'Show more',
   'batch.progress': 'Progress',
   'batch.done': 'Ended',
   'backlog.title': 'What holds up {count} waiting {count|job|jobs}',

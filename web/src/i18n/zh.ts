@@ -277,6 +277,8 @@ export const zh: Record<keyof typeof en, string> = {
   'batch.none': '还没有批次',
   'batch.noneText': '提交的文件或参数扫描会成为一个批次。',
   'batch.unnamed': '批次 {id}',
+  'batch.newest': '显示最新的 {count} 个。',
+  'batch.more': '显示更多',
   'batch.progress': '进度',
   'batch.done': '已结束',
   'backlog.title': '{count} 个等待任务的原因',

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { api, ranges } from '../../api/client';
 import { useLive } from '../../api/data';
-import type { Results } from '../../api/types';
+import type { Batch, Results } from '../../api/types';
 import { useLanguage } from '../../i18n';
 import { count } from '../../lib/format';
 import { Button, Command, Empty, Panel, Skeleton } from '../../ui/basic';
@@ -102,6 +102,12 @@ async function resultsOf(batch: number, large: boolean): Promise<Results> {
   return api.results({ ids: ranges(ids) });
 }
 
+/** The newest batches, and the one that is asked for though it is older. */
+export function shownBatches(newest: readonly Named[], asked: Named | undefined): readonly Named[] {
+  return !asked || newest.some(({ id }) => id === asked.id) ? newest : [...newest, asked];
+}
+type Named = Pick<Batch, 'id' | 'name'>;
+
 function NoResults() {
   const { t } = useLanguage();
   return (
@@ -118,7 +124,7 @@ export default function ResultsPage() {
   const search = useSearch();
   const [, go] = useLocation();
   const asked = new URLSearchParams(search).get('batch') ?? '';
-  const { data: batches } = useQuery({ queryKey: ['batches'], queryFn: api.batches });
+  const { data: batches } = useQuery({ queryKey: ['batches'], queryFn: () => api.batches() });
   const batch = asked || String(batches?.batches[0]?.id ?? '');
   const { data: one, error: missing } = useQuery({
     queryKey: ['batches', batch],
@@ -156,10 +162,9 @@ export default function ResultsPage() {
             hidden
             label={t('col.batch')}
             value={batch}
-            options={batches.batches.map((one) => [
-              String(one.id),
-              `${one.id} · ${one.name || t('batch.unnamed', { id: one.id })}`,
-            ])}
+            options={shownBatches(batches.batches, one ?? { id: Number(batch), name: '' }).map(
+              ({ id, name }) => [String(id), `${id} · ${name || t('batch.unnamed', { id })}`],
+            )}
             onChange={(id) => go(`/results?batch=${id}`, { replace: true })}
           />
         )}

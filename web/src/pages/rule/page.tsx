@@ -41,7 +41,7 @@ export function sourceName(source: string, t: Translate): string {
 function useScopes(): (readonly [string, string])[] {
   const { t } = useLanguage();
   const { data: queues } = useQuery({ queryKey: ['queues'], queryFn: api.queues });
-  const { data: batches } = useQuery({ queryKey: ['batches'], queryFn: api.batches });
+  const { data: batches } = useQuery({ queryKey: ['batches'], queryFn: () => api.batches() });
   return useMemo(
     () => [
       ['instance', t('rule.instance')] as const,

@@ -1,6 +1,6 @@
 // Queues and batches, and how far they have come.
 
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { CirclePause, CirclePlay, Layers } from 'lucide-react';
 import { Link } from 'wouter';
 import { api } from '../../api/client';
@@ -140,7 +140,13 @@ function Holdup({ why }: { why: Reason }) {
 export default function Groups() {
   const { t, language } = useLanguage();
   const queues = useQuery({ queryKey: ['queues'], queryFn: api.queues });
-  const batches = useQuery({ queryKey: ['batches'], queryFn: api.batches });
+  const batches = useInfiniteQuery({
+    queryKey: ['batches', 'pages'],
+    queryFn: ({ pageParam }) => api.batches(pageParam),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+  const shown = batches.data?.pages.flatMap((page) => page.batches);
   const backlog = useQuery({ queryKey: ['backlog'], queryFn: api.backlog });
   return (
     <div className="stack">
@@ -201,12 +207,12 @@ export default function Groups() {
       <Panel title={t('batch.title')} id="batches">
         {batches.isPending && <Skeleton rows={4} />}
         {batches.error && <p className="error-text">{batches.error.message}</p>}
-        {batches.data?.batches.length === 0 && (
+        {shown?.length === 0 && (
           <Empty icon={Layers} title={t('batch.none')}>
             <p>{t('batch.noneText')}</p>
           </Empty>
         )}
-        {batches.data && batches.data.batches.length > 0 && (
+        {shown && shown.length > 0 && (
           <div className="scroll-x" tabIndex={0} role="group" aria-labelledby="batches">
             <table className="plain">
               <thead>
@@ -224,11 +230,24 @@ export default function Groups() {
                 </tr>
               </thead>
               <tbody>
-                {batches.data.batches.map((batch) => (
+                {shown.map((batch) => (
                   <BatchRow key={batch.id} batch={batch} />
                 ))}
               </tbody>
             </table>
+          </div>
+        )}
+        {shown && batches.hasNextPage && (
+          <div className="row wrap">
+            <span className="muted">
+              {t('batch.newest', { count: count(shown.length, language) })}
+            </span>
+            <Button
+              disabled={batches.isFetchingNextPage}
+              onClick={() => void batches.fetchNextPage()}
+            >
+              {t('batch.more')}
+            </Button>
           </div>
         )}
       </Panel>
