@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { queryClient } from '../src/api/data';
 import type { Preview, Rule } from '../src/api/types';
 import { LanguageProvider } from '../src/i18n';
-import { changeOf, undoOf } from '../src/pages/rule/change';
+import { changeOf, undoOf, unsent } from '../src/pages/rule/change';
 import { grouped } from '../src/pages/rule/groups';
 import { Outcome } from '../src/pages/rule/preview';
 
@@ -28,6 +28,12 @@ describe('a change of rules', () => {
       set: [{ key: 'a', value: '1' }],
       save: true,
     });
+  });
+
+  it('leaves what is edited while it is on its way', () => {
+    const sent = { a: '1', b: null };
+    expect(unsent(sent, sent)).toEqual({});
+    expect(unsent({ a: '12', b: null, c: null }, sent)).toEqual({ a: '12', c: null });
   });
 
   const before = [

@@ -34,6 +34,10 @@ export function changeOf(draft: Draft, scope: string, save: boolean): RuleChange
   return request(set, unset, scope, save);
 }
 
+/** What was edited after `sent` was on its way. */
+export const unsent = (now: Draft, sent: Draft): Draft =>
+  Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== sent[key]));
+
 /** Whether this scope itself says something of it. */
 export const isOwn = (rule: Rule, scope: string): boolean =>
   scope === 'instance'

@@ -13,12 +13,13 @@ import { Button, IconButton, Panel, Skeleton } from '../../ui/basic';
 import { Select } from '../../ui/fields';
 import { useFloor } from '../../ui/floor';
 import { useOverlays } from '../../ui/overlay';
-import { changeOf, isOwn, scopeQuery, undoOf, type Draft } from './change';
+import { changeOf, isOwn, scopeQuery, undoOf, unsent, type Draft } from './change';
 import { choices, grouped } from './groups';
 import { helpInChinese } from './help.zh';
 import { Preview } from './preview';
 
 const UNCHANGED: Draft = {};
+const orUnchanged = (draft: Draft) => (Object.keys(draft).length ? draft : UNCHANGED);
 
 /** What is not to be chosen from a list. */
 const KINDS: Record<string, Key> = {
@@ -256,11 +257,16 @@ export default function RulePage() {
   const edited = Object.keys(draft).length;
   const save = useMutation({
     mutationFn: (file: boolean) => api.setRules(changeOf(draft, scope, file)),
-    onSuccess: () => {
-      const back = undoOf(draft, data?.rules ?? [], scope, save.variables ?? false);
-      discard();
+    // By the time of the answer the rules may be known as they are now, and others be edited.
+    onMutate: (file) => ({
+      sent: draft,
+      back: undoOf(draft, data?.rules ?? [], scope, file),
+      settle: setDraft,
+    }),
+    onSuccess: (_rules, _file, { sent, back, settle }) => {
+      settle((now) => orUnchanged(unsent(now, sent)));
       void client.invalidateQueries({ queryKey: ['rules'] });
-      say(t('rule.saved', { count: edited }), {
+      say(t('rule.saved', { count: Object.keys(sent).length }), {
         undo: () =>
           void api.setRules(back).then(
             () => client.invalidateQueries({ queryKey: ['rules'] }),
@@ -275,7 +281,7 @@ export default function RulePage() {
       const next = { ...now };
       if (value === undefined) delete next[key];
       else next[key] = value;
-      return Object.keys(next).length ? next : UNCHANGED;
+      return orUnchanged(next);
     });
   const decide = mayChange && (
     <Decide
