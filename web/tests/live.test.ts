@@ -20,7 +20,7 @@ class FakeSource extends EventTarget {
 }
 
 /** The daemon, as far as the connection looks at it. */
-let daemon: { up: boolean; status: number; pid: number; asked: string[] };
+let daemon: { up: boolean; hangs: boolean; status: number; pid: number; asked: string[] };
 
 function answer(url: string): unknown {
   if (url.includes('/api/status')) return { version: '1', pid: daemon.pid, counts: {} };
@@ -39,11 +39,18 @@ beforeEach(() => {
   FakeSource.all = [];
   heard.events = [];
   heard.back = 0;
-  daemon = { up: true, status: 200, pid: 7, asked: [] };
+  daemon = { up: true, hangs: false, status: 200, pid: 7, asked: [] };
   vi.stubGlobal('EventSource', FakeSource);
   vi.stubGlobal('fetch', (request: Request) => {
     daemon.asked.push(request.url);
     if (!daemon.up) return Promise.reject(new TypeError('refused'));
+    if (daemon.hangs) {
+      return new Promise((_, reject) => {
+        request.signal.addEventListener('abort', () =>
+          reject(new DOMException('given up', 'AbortError')),
+        );
+      });
+    }
     const body =
       daemon.status === 200 ? answer(request.url) : { error: { code: 'x', message: 'no' } };
     return Promise.resolve(
@@ -183,6 +190,53 @@ describe('the live connection', () => {
     expect(FakeSource.all.length).toBe(2);
     expect(heard.back).toBe(1);
     look.mockRestore();
+  });
+
+  it('takes no connection in a page that was opened in the background', async () => {
+    const look = vi.spyOn(document, 'visibilityState', 'get').mockReturnValue('hidden');
+    live.start();
+    await settle(60_000);
+    expect(daemon.asked).toEqual([]);
+    expect(FakeSource.all).toEqual([]);
+    look.mockReturnValue('visible');
+    document.dispatchEvent(new Event('visibilitychange'));
+    await settle();
+    FakeSource.all[0]?.onopen?.();
+    expect(live.snapshot().link).toBe('live');
+    look.mockRestore();
+  });
+
+  it('says that a daemon which hangs is gone', async () => {
+    live.start();
+    await settle();
+    FakeSource.all[0]?.onopen?.();
+    daemon.hangs = true;
+    await settle(50_000);
+    expect(live.snapshot().link).toBe('gone');
+    expect(live.snapshot().retryAt).not.toBeNull();
+    daemon.hangs = false;
+    await settle(20_000);
+    FakeSource.all.at(-1)?.onopen?.();
+    expect(live.snapshot().link).toBe('live');
+    expect(heard.back).toBe(1);
+  });
+
+  it('has patience with a stream that never opens, but not for ever', async () => {
+    live.start();
+    await settle(60_000);
+    expect(FakeSource.all.length).toBe(2);
+    expect(FakeSource.all[0]?.closed).toBe(true);
+  });
+
+  it('has one stream however often one asks for another', async () => {
+    live.start();
+    await settle();
+    FakeSource.all[0]?.onopen?.();
+    live.retry();
+    live.retry();
+    live.retry();
+    await settle(1_000);
+    expect(FakeSource.all.filter((source) => !source.closed)).toHaveLength(1);
   });
 
   it('looks again when the stream falls silent', async () => {

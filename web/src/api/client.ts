@@ -287,8 +287,10 @@ export const api = {
     ),
   batch: (id: number) => of(http.GET('/api/batches/{id}', { params: { path: { id } } })),
   queues: () => of(http.GET('/api/queues')),
-  events: (query: { after?: number; job?: number; order?: 'asc' | 'desc'; limit?: number }) =>
-    of(http.GET('/api/events', { params: { query } })),
+  events: (
+    query: { after?: number; job?: number; order?: 'asc' | 'desc'; limit?: number },
+    signal?: AbortSignal,
+  ) => of(http.GET('/api/events', { params: { query }, signal: signal ?? null })),
   timeline: (from: number, to: number) =>
     of(http.GET('/api/timeline', { params: { query: { from, to } } })),
   kill: (ids: Ids) => of(http.POST('/api/jobs/kill', { body: { ids: [...ids] } })),

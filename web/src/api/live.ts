@@ -1,6 +1,7 @@
 // What happens at the daemon, as it happens: Server-Sent Events, or polling where they cannot be had.
 // One connection for the whole page; it finds its way back by itself and goes on where it was.
 
+import { attended } from '../lib/attention';
 import { ApiError, api, target } from './client';
 import type { Gpu, HistoryEvent, LiveStatus, Status } from './types';
 
@@ -24,13 +25,13 @@ interface Handlers {
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 8_000;
 const POLL = 1_000;
+/** A daemon that hangs, or a tunnel that is dead, takes what is sent and never answers. */
+const PATIENCE = 8_000;
 /** The stream says something every 15 s, a sign of life at least. */
 const SILENCE = 40_000;
 const STREAM_AGAIN = 60_000;
 /** Events may come by the hundred thousand: what came within this time is told at once. */
 const GATHER = 150;
-/** A browser has few connections for each daemon: a page nobody looks at gives its own back. */
-const HIDDEN = 20_000;
 
 export class Live {
   private state: LiveState = { link: 'connecting', heard: null, retryAt: null };
@@ -46,7 +47,9 @@ export class Live {
   private lastHeard: number | null = null;
   private gathered: HistoryEvent[] = [];
   private telling: ReturnType<typeof setTimeout> | null = null;
-  private hiding: ReturnType<typeof setTimeout> | null = null;
+  /** What the daemon is being asked; nothing else is asked meanwhile. */
+  private asking: AbortController | null = null;
+  private unwatch: (() => void) | null = null;
   private asleep = false;
 
   constructor(private readonly handlers: Handlers) {}
@@ -59,42 +62,35 @@ export class Live {
 
   start(): void {
     this.stopped = false;
-    document.addEventListener('visibilitychange', this.looked);
-    void this.connect();
+    this.unwatch = attended((looked) => {
+      if (looked) {
+        this.wasGone ||= this.asleep;
+        this.asleep = false;
+        this.retry();
+      } else {
+        this.asleep = true;
+        this.close();
+      }
+    });
   }
 
   stop(): void {
     this.stopped = true;
-    document.removeEventListener('visibilitychange', this.looked);
-    if (this.hiding) clearTimeout(this.hiding);
+    this.unwatch?.();
     if (this.telling) clearTimeout(this.telling);
     this.telling = null;
     this.close();
   }
 
-  private looked = (): void => {
-    if (this.hiding) clearTimeout(this.hiding);
-    this.hiding = null;
-    if (document.visibilityState === 'hidden') {
-      this.hiding = setTimeout(() => {
-        this.asleep = true;
-        this.close();
-      }, HIDDEN);
-    } else if (this.asleep) {
-      this.asleep = false;
-      this.wasGone = true;
-      this.retry();
-    }
-  };
-
   /** At once, instead of when the time has come. */
   retry = (): void => {
     this.wait = FIRST_WAIT;
-    this.close();
     void this.connect();
   };
 
   private close(): void {
+    this.asking?.abort();
+    this.asking = null;
     this.source?.close();
     this.source = null;
     if (this.timer) clearTimeout(this.timer);
@@ -119,32 +115,57 @@ export class Live {
     }
   }
 
-  /** A look first: it tells a daemon that is gone from one that has no streams or wants a token. */
-  private async connect(): Promise<void> {
+  /**
+   * Asks, for no longer than it has patience. What was on its way before is given up: there is one question at a
+   * time, and one stream.
+   */
+  private async ask<T>(
+    question: (signal: AbortSignal) => Promise<T>,
+    act: (answer: T) => void,
+  ): Promise<void> {
+    this.close();
     if (this.stopped || this.asleep) return;
+    const asking = new AbortController();
+    this.asking = asking;
+    const late = setTimeout(() => asking.abort(), PATIENCE);
     try {
-      const status = await api.status();
-      if (this.pid !== null && this.pid !== status.pid) this.wasGone = true;
-      this.pid = status.pid;
-      this.handlers.status(status);
-      if (this.seq === null) {
-        const newest = await api.events({ order: 'desc', limit: 1 });
-        this.seq = newest.events[0]?.seq ?? 0;
-      }
-      if (Date.now() - this.streamFailedAt < STREAM_AGAIN) {
-        this.heard('polling');
-        this.pollLater();
-      } else {
-        this.stream();
-      }
+      const answer = await question(asking.signal);
+      if (this.asking !== asking) return;
+      this.asking = null;
+      act(answer);
     } catch (error) {
+      if (this.asking !== asking) return;
       this.failed(error);
+    } finally {
+      clearTimeout(late);
     }
   }
 
+  /** A look first: it tells a daemon that is gone from one that has no streams or wants a token. */
+  private connect = (): Promise<void> =>
+    this.ask(
+      async (signal) => {
+        const status = await api.status(signal);
+        if (this.seq !== null) return { status, seq: this.seq };
+        const { events } = await api.events({ order: 'desc', limit: 1 }, signal);
+        return { status, seq: events[0]?.seq ?? 0 };
+      },
+      ({ status, seq }) => {
+        if (this.pid !== null && this.pid !== status.pid) this.wasGone = true;
+        this.pid = status.pid;
+        this.seq ??= seq;
+        this.handlers.status(status);
+        if (Date.now() - this.streamFailedAt < STREAM_AGAIN) {
+          this.heard('polling');
+          this.pollLater();
+        } else {
+          this.stream();
+        }
+      },
+    );
+
   private failed(error: unknown): void {
     this.close();
-    if (this.stopped) return;
     if (error instanceof ApiError && error.denied) {
       this.tell({ link: 'denied', retryAt: null });
       return;
@@ -157,6 +178,7 @@ export class Live {
   }
 
   private stream(): void {
+    this.close();
     const source = new EventSource(
       target('/api/stream', { topics: 'events,gpus,status', after: this.seq }),
     );
@@ -171,11 +193,10 @@ export class Live {
       }, wait);
     };
     const alive = () => this.heard('live');
+    listen(SILENCE);
     source.onopen = () => {
       opened = true;
       alive();
-      if (this.timer) clearTimeout(this.timer);
-      listen(SILENCE);
     };
     source.addEventListener('event', (message: MessageEvent<string>) => {
       alive();
@@ -218,22 +239,21 @@ export class Live {
     this.timer = setTimeout(() => void this.poll(), POLL);
   }
 
-  private async poll(): Promise<void> {
-    try {
-      const [page, gpus, status] = await Promise.all([
-        api.events({ after: this.seq ?? 0, limit: 1000 }),
-        api.gpus(),
-        api.status(),
-      ]);
-      if (this.stopped) return;
-      this.heard('polling');
-      this.handlers.gpus(gpus);
-      this.handlers.status(status);
-      this.take(page.events);
-      if (Date.now() - this.streamFailedAt < STREAM_AGAIN) this.pollLater();
-      else this.stream();
-    } catch (error) {
-      this.failed(error);
-    }
-  }
+  private poll = (): Promise<void> =>
+    this.ask(
+      (signal) =>
+        Promise.all([
+          api.events({ after: this.seq ?? 0, limit: 1000 }, signal),
+          api.gpus(signal),
+          api.status(signal),
+        ]),
+      ([page, gpus, status]) => {
+        this.heard('polling');
+        this.handlers.gpus(gpus);
+        this.handlers.status(status);
+        this.take(page.events);
+        if (Date.now() - this.streamFailedAt < STREAM_AGAIN) this.pollLater();
+        else this.stream();
+      },
+    );
 }
