@@ -3,6 +3,7 @@ import { act, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { ReactNode } from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { api } from '../src/api/client';
 import { queryClient } from '../src/api/data';
 import type { Gpu } from '../src/api/types';
 import { LanguageProvider, preferred, translate, type Key } from '../src/i18n';
@@ -50,6 +51,11 @@ describe('the two languages', () => {
     expect(translate('en', 'file.done', { count: 1 })).toBe('1 job was submitted.');
     expect(translate('en', 'file.done', { count: '1,200' })).toBe('1,200 jobs were submitted.');
     expect(translate('zh', 'file.done', { count: 1 })).not.toContain('|');
+  });
+  it('say that nobody answered', async () => {
+    await expect(api.pause([1])).rejects.toThrow('The daemon does not answer.');
+    localStorage.setItem('berth.language', 'zh');
+    await expect(api.pause([1])).rejects.toThrow('守护进程没有响应。');
   });
   it('are remembered', () => {
     localStorage.setItem('berth.language', 'zh');

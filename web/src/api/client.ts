@@ -1,6 +1,7 @@
 // The one way from the console to the daemon, typed by docs/openapi.yaml.
 
 import createClient, { type Middleware } from 'openapi-fetch';
+import { spoken } from '../i18n';
 import type { paths } from './schema';
 import type { JobSort, Order } from './joblist';
 import type { Dialect, Job, JobPage, RuleChange } from './types';
@@ -30,6 +31,9 @@ function errorOf(response: Response, body: unknown): ApiError {
   return new ApiError(response.status, error?.code ?? 'unknown', error?.message ?? plain, body);
 }
 
+/** What nobody answered the daemon has no words for. */
+const unanswered = () => new ApiError(0, 'gone', spoken('gone.title'));
+
 /** From GET /api/session; sent with whatever changes something. */
 let csrf: string | undefined;
 
@@ -40,7 +44,7 @@ const guard: Middleware = {
   },
   onError({ error }) {
     if (error instanceof DOMException && error.name === 'AbortError') return error;
-    return new ApiError(0, 'gone', 'The daemon does not answer.');
+    return unanswered();
   },
 };
 
@@ -92,7 +96,7 @@ async function askLog(
     });
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
-    throw new ApiError(0, 'gone', 'The daemon does not answer.');
+    throw unanswered();
   }
 }
 

@@ -1,5 +1,5 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, type ReactNode } from 'react';
-import { useRemembered } from '../lib/store';
+import { recall, useRemembered } from '../lib/store';
 import { en } from './en';
 import { zh } from './zh';
 
@@ -32,6 +32,13 @@ export function translate(
   );
 }
 
+const REMEMBERED = 'berth.language';
+const fallback = () => preferred(navigator.languages);
+
+/** In the language of the page, for what is said outside of it. */
+export const spoken = (key: Key): string =>
+  translate(recall(REMEMBERED, fallback()) as Language, key);
+
 interface Speech {
   language: Language;
   setLanguage: (language: Language) => void;
@@ -41,10 +48,7 @@ interface Speech {
 const Context = createContext<Speech | null>(null);
 
 export function LanguageProvider({ children }: { children: ReactNode }) {
-  const [language, setLanguage] = useRemembered<Language>(
-    'berth.language',
-    preferred(navigator.languages),
-  );
+  const [language, setLanguage] = useRemembered<Language>(REMEMBERED, fallback());
   useEffect(() => {
     document.documentElement.lang = language === 'zh' ? 'zh-CN' : 'en';
   }, [language]);
