@@ -324,6 +324,36 @@ test('a log that is written can be read from above, by keys too', async ({
   await expect(page.getByLabel('Search the log')).toHaveValue('line 1');
   await page.keyboard.press('n');
   await expect(page.locator('.log-bar')).toContainText('2 /');
+  // What is read stays where it is when the job ends.
+  await lines.evaluate((element) => element.scrollTo(0, 100));
+  await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
+  await expect(page.locator('.job-title')).toContainText('killed');
+  await page.getByLabel('Search the log').fill('');
+  await expect(page.locator('.log-line', { hasText: /line 8$/ })).toBeInViewport();
+  expect(await top()).toBe(100);
+});
+
+test('whoever reads a long log goes on reading when its front goes', async ({
+  console: page,
+  instance,
+}) => {
+  const lines = (from: number, to: number) => `seq -f "line %.0f $(printf %070d 0)" ${from} ${to}`;
+  const id = await instance.add(
+    `${lines(1, 90_000)}; until test -e more; do sleep 0.1; done; ${lines(90_001, 140_000)}; sleep 600`,
+    { name: 'long-log' },
+  );
+  await instance.reaches(id, 'running');
+  await open(page, id);
+  await expect(page.locator('.log-line', { hasText: /^90000line 90000 / })).toBeVisible();
+  await page.getByLabel('Search the log').fill('line 60000 ');
+  const read = page.locator('.log-line.flash');
+  await expect(read).toBeInViewport();
+  await instance.add('touch more');
+  await expect(page.getByText('Only its end is shown and searched')).toBeVisible();
+  await expect(read).toContainText('line 60000 ');
+  await expect(read).toBeInViewport();
+  await page.getByRole('button', { name: 'Follow the end' }).click();
+  await expect(page.locator('.log-line', { hasText: /^line 140000 / })).toBeInViewport();
   await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
 });
 

@@ -10,7 +10,7 @@ import { csv, plotPoints } from '../src/pages/results/export';
 import { choices, grouped, groupOf } from '../src/pages/rule/groups';
 import { apiFilter, formatFilter, parseFilter } from '../src/pages/state/filter';
 import { lanes } from '../src/pages/state/lanes';
-import { LogModel, highlight } from '../src/pages/state/logmodel';
+import { LONGEST, LogModel, highlight } from '../src/pages/state/logmodel';
 import { waitsOnPurpose, waysBack } from '../src/pages/state/actions';
 import { NOTHING } from '../src/pages/state/kept';
 import { check, draftOf, specOf } from '../src/pages/state/spec';
@@ -108,6 +108,40 @@ describe('a log', () => {
     expect(model.find('STEP')).toEqual([0, 2, 3]);
     expect(model.firstError()).toBe(1);
     expect(model.count).toBe(4);
+  });
+  it('holds the end of what is followed, and the numbers of its lines', () => {
+    const model = new LogModel(100, 1_000);
+    for (let i = 0; i < 50; i += 1) model.append(`line ${i} é\n`);
+    expect(model.count).toBeLessThan(12);
+    expect(model.at(model.count - 1).raw).toBe('line 49 é');
+    expect(model.dropped + model.count).toBe(50);
+    expect(model.find('line 48')).toEqual([48]);
+    // All that went was whole lines, counted in bytes.
+    const gone = Array.from({ length: model.dropped }, (_, i) => `line ${i} é\n`).join('');
+    expect(model.begin).toBe(new TextEncoder().encode(gone).length);
+  });
+  it('holds no more lines than can be scrolled, and no line without an end', () => {
+    const many = new LogModel(1_000_000, 100);
+    many.appendBytes(new TextEncoder().encode('\u001b[31m\n'.repeat(5_000)));
+    expect(many.count).toBe(100);
+    expect(many.dropped).toBe(4_900);
+    expect(many.at(0).begin).toEqual({ fg: 'var(--ansi-1)' });
+    const drawn = new LogModel(100, 100);
+    for (let i = 0; i < 1_000; i += 1) drawn.append(`\r${i}%`);
+    expect(drawn.at(0).raw.length).toBeLessThan(120);
+    expect(drawn.shown(0).pieces[0]?.text).toBe('999%');
+    expect(drawn.begin).toBeGreaterThan(0);
+  });
+  it('says what is not shown of a line, and does not find it there', () => {
+    const model = new LogModel();
+    model.append(`\u001b[31m${'a'.repeat(LONGEST - 1)}\u001b[0mbneedle error:\nneedle\n`);
+    const { pieces, more } = model.shown(0);
+    expect(pieces.map((piece) => piece.text.length)).toEqual([LONGEST - 1, 1]);
+    expect(more).toBe('needle error:'.length);
+    expect(model.find('ab')).toEqual([0]);
+    expect(model.find('needle')).toEqual([1]);
+    expect(model.firstError()).toBeNull();
+    expect(model.shown(1).more).toBe(0);
   });
   it('marks every match', () => {
     const parts = highlight({ text: 'abcABC', style: {} }, 'b');

@@ -245,7 +245,9 @@ export const en = {
   'log.noErrorShown': 'No line of what is shown looks like an error.',
   'log.errorShown': 'Jump to the first error of what is shown',
   'log.download': 'Download',
-  'log.cut': 'Only the last {shown} are shown and searched, without the numbers of lines.',
+  'log.cut':
+    'Only its end is shown and searched, at most {shown} or {lines} lines, without their numbers.',
+  'log.more': '… {count} more {count|character|characters}, in the download',
   'log.nothing': 'It has printed nothing.',
   'log.nothingYet': 'It has printed nothing yet.',
   'log.notStarted': 'The log begins with the first attempt.',

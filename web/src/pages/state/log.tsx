@@ -8,7 +8,15 @@ import {
   TriangleAlert,
   WrapText,
 } from 'lucide-react';
-import { useEffect, useMemo, useRef, useState, type CSSProperties } from 'react';
+import {
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  type CSSProperties,
+} from 'react';
 import { target } from '../../api/client';
 import { useLanguage } from '../../i18n';
 import type { Style } from '../../lib/ansi';
@@ -17,14 +25,13 @@ import { leaves, useKeys } from '../../lib/keys';
 import { useRemembered } from '../../lib/store';
 import { IconButton, Skeleton } from '../../ui/basic';
 import { useOverlays } from '../../ui/overlay';
-import { highlight, type LogModel } from './logmodel';
-import { LOG_HELD, useLog } from './uselog';
+import { LINES_HELD, LOG_HELD, highlight, type LogModel } from './logmodel';
+import { useLog } from './uselog';
 
 const LINE = 19;
-/** A line longer than this is cut on the screen, not in the file. */
-const LONGEST = 20_000;
 /** A log grows while one scrolls to where its end was. */
 const NEAR_END = 3 * LINE;
+const UPWARDS: readonly string[] = ['ArrowUp', 'PageUp', 'Home'];
 
 function css(style: Style): CSSProperties | undefined {
   const out: CSSProperties = {};
@@ -48,14 +55,12 @@ function LineText({
   wanted: string;
   now: boolean;
 }) {
-  let left = LONGEST;
+  const { t, language } = useLanguage();
+  const { pieces, more } = model.shown(index);
   return (
     <>
-      {model.pieces(index).flatMap((piece, i) => {
-        if (left <= 0) return [];
-        const text = piece.text.slice(0, left);
-        left -= text.length;
-        return highlight({ ...piece, text }, wanted).map((part, j) =>
+      {pieces.flatMap((piece, i) =>
+        highlight(piece, wanted).map((part, j) =>
           part.mark ? (
             <mark key={`${i}-${j}`} className={now ? 'now' : ''}>
               {part.text}
@@ -65,8 +70,9 @@ function LineText({
               {part.text}
             </span>
           ),
-        );
-      })}
+        ),
+      )}
+      {more > 0 && <em className="log-more">{t('log.more', { count: count(more, language) })}</em>}
     </>
   );
 }
@@ -77,27 +83,45 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
   const { model, version, loading, error } = useLog(job, attempt, running);
   const [wrap, setWrap] = useRemembered<'yes' | 'no'>('berth.log.wrap', 'no');
   const [wanted, setWanted] = useState('');
-  const [hit, setHit] = useState(0);
+  /** The line of the match that was gone to. */
+  const [hitLine, setHitLine] = useState<number | null>(null);
   const [follow, setFollow] = useState(running);
   const [flash, setFlash] = useState<number | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   // eslint-disable-next-line react-hooks/exhaustive-deps -- the model is the same object, the version tells
   const found = useMemo(() => model.find(wanted), [model, wanted, version]);
   const hits = useMemo(() => new Set(found), [found]);
+  const hit = Math.max(0, hitLine === null ? 0 : found.indexOf(hitLine));
+  const { dropped } = model;
   const virtual = useVirtualizer({
     count: model.count,
     getScrollElement: () => scroller.current,
     estimateSize: () => LINE,
     overscan: 30,
+    // What was measured of a line is kept when those before it go.
+    getItemKey: useCallback((index: number) => dropped + index, [dropped]),
   });
   useEffect(() => virtual.measure(), [wrap, virtual]);
-  const seen = useRef({ top: 0, height: 0 });
+  const seen = useRef({ top: 0, height: 0, line: 0, into: 0 });
+  // Whoever reads goes on reading where the front of a long log goes.
+  useLayoutEffect(() => {
+    const { line, into } = seen.current;
+    if (dropped === 0 || !scroller.current) return;
+    const start = virtual.measurementsCache[line - dropped]?.start;
+    scroller.current.scrollTop = start === undefined ? 0 : start + into;
+  }, [dropped, virtual]);
   /** Wheel, finger, key or scrollbar: who goes up wants to read, who goes to the end wants to follow. */
   const scrolled = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) => {
     const end = scrollHeight - clientHeight;
     const top = Math.min(scrollTop, end);
     const before = seen.current;
-    seen.current = { top, height: scrollHeight };
+    const first = virtual.getVirtualItemForOffset(top);
+    seen.current = {
+      top,
+      height: scrollHeight,
+      line: dropped + (first?.index ?? 0),
+      into: top - (first?.start ?? 0),
+    };
     // Lines that have become shorter move the end up by themselves.
     if (top < before.top && scrollHeight >= before.height) setFollow(false);
     else if (running && top > before.top && end - top < NEAR_END) setFollow(true);
@@ -106,16 +130,16 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
     if (follow && model.count) virtual.scrollToIndex(model.count - 1, { align: 'end' });
   }, [follow, version, model, virtual]);
 
-  const show = (index: number) => {
+  const show = (line: number) => {
     setFollow(false);
-    setFlash(index);
-    virtual.scrollToIndex(index, { align: 'center' });
+    setFlash(line);
+    virtual.scrollToIndex(line - dropped, { align: 'center' });
   };
   const step = (by: number) => {
     if (!found.length) return;
-    const next = (hit + by + found.length) % found.length;
-    setHit(next);
-    show(found[next] ?? 0);
+    const next = found[(hit + by + found.length) % found.length] ?? dropped;
+    setHitLine(next);
+    show(next);
   };
   // Nobody knows how many lines are before what is held, nor what is in them.
   const cut = model.begin > 0;
@@ -146,8 +170,8 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
             value={wanted}
             onChange={(event) => {
               setWanted(event.target.value);
-              setHit(0);
               const first = model.find(event.target.value)[0];
+              setHitLine(first ?? null);
               if (first !== undefined) show(first);
             }}
             onKeyDown={(event) => {
@@ -202,7 +226,8 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
       </div>
       {cut && (
         <p className="log-note">
-          {t('log.cut', { shown: bytes(LOG_HELD) })} <a href={href}>{t('log.download')}</a>
+          {t('log.cut', { shown: bytes(LOG_HELD), lines: count(LINES_HELD, language) })}{' '}
+          <a href={href}>{t('log.download')}</a>
         </p>
       )}
       {loading && <Skeleton rows={5} />}
@@ -217,33 +242,40 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
         role="log"
         aria-live="off"
         aria-label={t('log.title')}
-        onKeyDown={(event) => event.key === 'End' && running && setFollow(true)}
+        onKeyDown={({ key }) => {
+          if (key === 'End' && running) setFollow(true);
+          // Lines that come could overtake the way that a key begins to scroll.
+          if (UPWARDS.includes(key)) setFollow(false);
+        }}
         onScroll={(event) => scrolled(event.currentTarget)}
       >
         <div className="log-inner" style={{ height: virtual.getTotalSize() }}>
-          {virtual.getVirtualItems().map((item) => (
-            <div
-              key={item.key}
-              ref={wrap === 'yes' ? virtual.measureElement : undefined}
-              data-index={item.index}
-              className={`log-line ${flash === item.index ? 'flash' : ''}`}
-              style={{ transform: `translateY(${item.start}px)` }}
-            >
-              {!cut && (
-                <span className="log-number" aria-hidden>
-                  {item.index + 1}
+          {virtual.getVirtualItems().map(({ key, index, start }) => {
+            const line = dropped + index;
+            return (
+              <div
+                key={key}
+                ref={wrap === 'yes' ? virtual.measureElement : undefined}
+                data-index={index}
+                className={`log-line ${flash === line ? 'flash' : ''}`}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                {!cut && (
+                  <span className="log-number" aria-hidden>
+                    {line + 1}
+                  </span>
+                )}
+                <span className="log-text">
+                  <LineText
+                    model={model}
+                    index={index}
+                    wanted={hits.has(line) ? wanted : ''}
+                    now={found[hit] === line}
+                  />
                 </span>
-              )}
-              <span className="log-text">
-                <LineText
-                  model={model}
-                  index={item.index}
-                  wanted={hits.has(item.index) ? wanted : ''}
-                  now={found[hit] === item.index}
-                />
-              </span>
-            </div>
-          ))}
+              </div>
+            );
+          })}
         </div>
       </div>
     </section>
