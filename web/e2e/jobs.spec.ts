@@ -236,6 +236,19 @@ test('many jobs at once, by keys', async ({ console: page, instance }) => {
   await expect(bar).toHaveCount(0);
 });
 
+test('a job that leaves the list is no longer selected', async ({ console: page, instance }) => {
+  const ids = [await waiting(instance, 'leaves-1'), await waiting(instance, 'leaves-2')];
+  await page.goto('/ui/state?state=queued&q=leaves-');
+  await expect(page.locator('[data-job]')).toHaveCount(2);
+  await page.keyboard.press('a');
+  const bar = page.getByRole('toolbar');
+  await expect(bar).toContainText('2 selected');
+  await instance.post('/api/jobs/pause', { ids: String(ids[0]) });
+  await expect(bar).toContainText('1 selected');
+  await instance.post('/api/jobs/kill', { ids });
+  await expect(bar).toHaveCount(0);
+});
+
 test('filters stand in the address', async ({ console: page, instance }) => {
   const id = await instance.add('exit 1', { name: 'filter-failed' });
   await instance.reaches(id, 'failed');

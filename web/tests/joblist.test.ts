@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { atLeast } from '../src/api/data';
-import { JOB_SORTS, merge, type JobSort, type Order } from '../src/api/joblist';
+import { JOB_SORTS, left, merge, type JobSort, type Order } from '../src/api/joblist';
 import { JOB_STATES, type Job } from '../src/api/types';
 
 const job = (id: number, state = 'queued', more: Partial<Job> = {}) =>
@@ -123,6 +123,17 @@ describe.each(JOB_SORTS)('a list by %s', (sort) => {
       (one) => within.has(one.id) || (one === now && ids(list.jobs).includes(one.id)),
     );
     expect(ids(list.jobs)).toEqual(ids(expected));
+  });
+});
+
+describe('what has left a list', () => {
+  const before = [job(9), job(8), job(7)];
+  it('is what is neither there nor beyond what is loaded', () => {
+    expect(left(before, { jobs: [job(9), job(7)], next: null }, 'desc')).toEqual([8]);
+    // Two have come at the front, and what no longer fits is loaded again when it is scrolled to.
+    const pushed = { jobs: [job(11), job(10), job(9)], next: 9 };
+    expect(left(before, pushed, 'desc')).toEqual([]);
+    expect(left(before, { jobs: [job(11), job(10), job(8)], next: 8 }, 'desc')).toEqual([9]);
   });
 });
 

@@ -247,27 +247,35 @@ export const api = {
     );
     return { ids: (page.jobs as Pick<Job, 'id'>[]).map((job) => job.id), next: page.next ?? null };
   },
-  /** What is asked for of jobs that need not be loaded. */
+  /** What is asked for of jobs that need not be loaded, of those that fit the filter. */
   parts: async <F extends keyof Job>(
     ids: Ids,
     fields: readonly F[],
-    state?: string,
+    { state, queue, batch, q }: JobFilter = {},
   ): Promise<Pick<Job, F | 'id'>[]> => {
     const found: Pick<Job, F | 'id'>[] = [];
     for (const part of rangeParts(ids)) {
-      const page = await of(
-        http.GET('/api/jobs', {
-          params: {
-            query: {
-              ids: part,
-              limit: MOST_IDS,
-              fields: ['id', ...fields].join(','),
-              ...(state ? { state: state as never } : {}),
+      let after: JobPlace | undefined;
+      do {
+        const page = await of(
+          http.GET('/api/jobs', {
+            params: {
+              query: {
+                ids: part,
+                limit: MOST_IDS,
+                fields: ['id', ...fields].join(','),
+                ...place(after),
+                ...(state ? { state: state as never } : {}),
+                ...(queue ? { queue } : {}),
+                ...(batch ? { batch } : {}),
+                ...(q ? { q } : {}),
+              },
             },
-          },
-        }),
-      );
-      for (const job of page.jobs) found.push(job as Pick<Job, F | 'id'>);
+          }),
+        );
+        for (const job of page.jobs) found.push(job as Pick<Job, F | 'id'>);
+        after = page.next ?? undefined;
+      } while (after !== undefined);
     }
     return found;
   },

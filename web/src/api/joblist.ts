@@ -87,3 +87,18 @@ export function merge(
   }
   return { jobs, next };
 }
+
+/** Which of the jobs that were loaded belong to the list no more, as far as it is loaded. */
+export function left(
+  before: readonly Job[],
+  { jobs, next }: Loaded,
+  order: Order,
+  sort: JobSort = 'id',
+): number[] {
+  const there = new Set(jobs.map((job) => job.id));
+  const end = next === null ? null : standingOf(next);
+  return before
+    .filter((job) => !there.has(job.id))
+    .filter((job) => end === null || compare(standing(job, sort), end, order) <= 0)
+    .map((job) => job.id);
+}

@@ -206,6 +206,7 @@ export const en = {
   'did.forgotten': '{count} forgotten.',
   'did.refused': '{count} not: {why}.',
   'did.unknown': '{count} are not known.',
+  'did.left': '{count} left out: no longer in this list.',
   'why.title': 'Why it waits',
   'why.cards': 'card by card',
   'why.ahead': '{count} {count|job of its queue goes|jobs of its queue go} first.',

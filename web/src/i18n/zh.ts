@@ -201,6 +201,7 @@ export const zh: Record<keyof typeof en, string> = {
   'did.forgotten': '已删除 {count} 个记录。',
   'did.refused': '{count} 个未执行：{why}。',
   'did.unknown': '{count} 个不存在。',
+  'did.left': '{count} 个已不在此列表中，未处理。',
   'why.title': '为什么在等待',
   'why.cards': '逐卡查看',
   'why.ahead': '同队列中前面还有 {count} 个任务。',

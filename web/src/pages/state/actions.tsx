@@ -42,7 +42,11 @@ export function waysBack(before: readonly Place[], to: Move['to']): [number[], M
 export const waitsOnPurpose = ({ why }: Pick<Job, 'why'>) =>
   why?.kind === 'delayed' || why?.kind === 'held';
 
-export function useJobActions() {
+/** Which of the jobs are still to be acted on: asked for right before that is done. */
+export type Still = (ids: readonly number[]) => Promise<readonly number[]>;
+const all: Still = (ids) => Promise.resolve(ids);
+
+export function useJobActions(still = all) {
   const { t } = useLanguage();
   const { confirm, say } = useOverlays();
   const client = useQueryClient();
@@ -50,35 +54,48 @@ export function useJobActions() {
     const fail = (error: unknown) =>
       say(error instanceof Error ? error.message : String(error), { tone: 'bad' });
     const fresh = () => void client.invalidateQueries({ queryKey: ['job'] });
+    const leftOut = (count: number) => (count ? ` ${t('did.left', { count })}` : '');
+    const nothing = (left: number) => say(t('did.nothing') + leftOut(left), { tone: 'bad' });
     const act = async <A extends Partial<ControlAnswer>>(
-      ask: () => Promise<A>,
+      chosen: readonly number[],
+      ask: (ids: readonly number[]) => Promise<A>,
       tell: (answer: A) => { text: string; count: number; undo?: () => Promise<unknown> },
-    ): Promise<A | null> => {
+    ): Promise<void> => {
       try {
-        const answer = await ask();
+        const ids = await still(chosen);
+        const left = chosen.length - ids.length;
+        if (!ids.length) {
+          nothing(left);
+          return;
+        }
+        const answer = await ask(ids);
         const { text, count, undo } = tell(answer);
-        say(summary(t, count ? text : t('did.nothing'), answer), {
+        say(summary(t, count ? text : t('did.nothing'), answer) + leftOut(left), {
           ...(undo ? { undo: () => void undo().then(fresh, fail) } : {}),
           tone: answer.refused?.length ? 'bad' : 'ok',
         });
         fresh();
-        return answer;
       } catch (error) {
         fail(error);
-        return null;
       }
     };
     const what = (ids: readonly number[]) =>
       ids.length === 1 ? t('did.job', { id: ids[0] ?? 0 }) : t('did.jobs', { count: ids.length });
 
     return {
-      async kill(ids: readonly number[]) {
+      async kill(chosen: readonly number[]) {
+        let ids: readonly number[];
         let lasting: Set<number>;
         try {
-          const waiting = await api.parts(ids, ['why'], 'queued,paused');
+          ids = await still(chosen);
+          const waiting = await api.parts(ids, ['why'], { state: 'queued,paused' });
           lasting = new Set(waiting.filter(waitsOnPurpose).map((job) => job.id));
         } catch (error) {
           fail(error);
+          return;
+        }
+        if (!ids.length) {
+          nothing(chosen.length);
           return;
         }
         const yes = await confirm({
@@ -90,81 +107,64 @@ export function useJobActions() {
           danger: true,
         });
         if (!yes) return;
-        await act(
-          () => api.kill(ids),
-          (answer) => {
-            // What had not begun waits again as if nothing had been.
-            const back = answer.cancelled.filter((id) => !lasting.has(id));
-            return {
-              text: t('did.killed', {
-                killed: answer.killed.length,
-                cancelled: answer.cancelled.length,
-              }),
-              count: answer.killed.length + answer.cancelled.length,
-              ...(back.length ? { undo: () => api.retry(back) } : {}),
-            };
-          },
-        );
+        await act(ids, api.kill, (answer) => {
+          // What had not begun waits again as if nothing had been.
+          const back = answer.cancelled.filter((id) => !lasting.has(id));
+          return {
+            text: t('did.killed', {
+              killed: answer.killed.length,
+              cancelled: answer.cancelled.length,
+            }),
+            count: answer.killed.length + answer.cancelled.length,
+            ...(back.length ? { undo: () => api.retry(back) } : {}),
+          };
+        });
       },
       async retry(ids: readonly number[]) {
-        await act(
-          () => api.retry(ids),
-          ({ revived = [] }) => ({
-            text: t('did.retried', { count: revived.length }),
-            count: revived.length,
-          }),
-        );
+        await act(ids, api.retry, ({ revived = [] }) => ({
+          text: t('did.retried', { count: revived.length }),
+          count: revived.length,
+        }));
       },
       async pause(ids: readonly number[]) {
-        await act(
-          () => api.pause(ids),
-          (answer) => {
-            const stopped = changedIds(answer, 'paused', 'held');
-            return {
-              text: t('did.paused', { count: stopped.length }),
-              count: stopped.length,
-              ...(stopped.length ? { undo: () => api.resume(stopped) } : {}),
-            };
-          },
-        );
+        await act(ids, api.pause, (answer) => {
+          const stopped = changedIds(answer, 'paused', 'held');
+          return {
+            text: t('did.paused', { count: stopped.length }),
+            count: stopped.length,
+            ...(stopped.length ? { undo: () => api.resume(stopped) } : {}),
+          };
+        });
       },
       async resume(ids: readonly number[]) {
-        await act(
-          () => api.resume(ids),
-          (answer) => {
-            const going = changedIds(answer, 'resumed', 'released');
-            return {
-              text: t('did.resumed', { count: going.length }),
-              count: going.length,
-              ...(going.length ? { undo: () => api.pause(going) } : {}),
-            };
-          },
-        );
+        await act(ids, api.resume, (answer) => {
+          const going = changedIds(answer, 'resumed', 'released');
+          return {
+            text: t('did.resumed', { count: going.length }),
+            count: going.length,
+            ...(going.length ? { undo: () => api.pause(going) } : {}),
+          };
+        });
       },
       async start(ids: readonly number[]) {
-        await act(
-          () => api.start(ids),
-          ({ expedited = [] }) => ({
-            text: t('did.expedited', { count: expedited.length }),
-            count: expedited.length,
-          }),
-        );
+        await act(ids, api.start, ({ expedited = [] }) => ({
+          text: t('did.expedited', { count: expedited.length }),
+          count: expedited.length,
+        }));
       },
       async move(ids: readonly number[], move: Move) {
-        let ways: [number[], Move][];
-        try {
-          // As they are now, so that each goes back to where it came from.
-          const before = await api.parts(ids, ['queue', 'priority'], LIVING.join(','));
-          ways = waysBack(before, move.to);
-        } catch (error) {
-          fail(error);
-          return;
-        }
+        let ways: [number[], Move][] = [];
         const back = async () => {
           for (const [some, way] of ways) await api.move(some, way);
         };
         await act(
-          () => api.move(ids, move),
+          ids,
+          async (now) => {
+            // As they are now, so that each goes back to where it came from.
+            const before = await api.parts(now, ['queue', 'priority'], { state: LIVING.join(',') });
+            ways = waysBack(before, move.to);
+            return api.move(now, move);
+          },
           (answer) => {
             const count = changedIds(answer, 'moved', 'changed').length;
             return {
@@ -175,17 +175,18 @@ export function useJobActions() {
           },
         );
       },
-      async forget(ids: readonly number[]): Promise<boolean> {
+      async forget(chosen: readonly number[]): Promise<boolean> {
         const yes = await confirm({
-          title: t('forget.title', { what: what(ids) }),
+          title: t('forget.title', { what: what(chosen) }),
           text: t('forget.text'),
           action: t('action.forget'),
           danger: true,
         });
         if (!yes) return false;
         try {
-          const removed = await api.forget(ids);
-          say(t('did.forgotten', { count: removed }));
+          const ids = await still(chosen);
+          const removed = ids.length ? await api.forget(ids) : 0;
+          say(t('did.forgotten', { count: removed }) + leftOut(chosen.length - ids.length));
           void client.invalidateQueries({ queryKey: ['jobs'] });
           return removed > 0;
         } catch (error) {
@@ -195,7 +196,7 @@ export function useJobActions() {
       },
       fail,
     };
-  }, [client, confirm, say, t]);
+  }, [client, confirm, say, still, t]);
 }
 
 export type JobActions = ReturnType<typeof useJobActions>;

@@ -9,22 +9,24 @@ import { Button, IconButton } from '../../ui/basic';
 import { TextField } from '../../ui/fields';
 import { useFloor } from '../../ui/floor';
 import { Dialog, Menu } from '../../ui/overlay';
-import { useJobActions } from './actions';
+import { useJobActions, type Still } from './actions';
 
 export function MoveDialog({
   kind,
   ids,
+  still,
   now,
   onClose,
 }: {
   kind: 'queue' | 'priority';
   ids: readonly number[];
+  still?: Still;
   /** One of them, for what is said of it now. */
   now: Pick<Job, 'queue' | 'priority'> | undefined;
   onClose: () => void;
 }) {
   const { t } = useLanguage();
-  const actions = useJobActions();
+  const actions = useJobActions(still);
   const [value, setValue] = useState(String(now?.[kind] ?? ''));
   const wrong =
     kind === 'priority' && !/^-?\d+$/.test(value)
@@ -73,12 +75,15 @@ export function MoveDialog({
 
 export function BulkBar({
   ids,
+  still,
   jobs,
   more,
   onAll,
   onClear,
 }: {
   ids: readonly number[];
+  /** Which of them the list still has. */
+  still: Still;
   /** Those of them that are loaded. */
   jobs: readonly Job[];
   /** There are jobs of this list that are not selected. */
@@ -87,7 +92,7 @@ export function BulkBar({
   onClear: () => void;
 }) {
   const { t, language } = useLanguage();
-  const actions = useJobActions();
+  const actions = useJobActions(still);
   const [move, setMove] = useState<'queue' | 'priority' | null>(null);
   const floor = useFloor();
   return (
@@ -128,7 +133,15 @@ export function BulkBar({
         ]}
       />
       <IconButton icon={X} label={t('bulk.clear')} onClick={onClear} />
-      {move && <MoveDialog kind={move} ids={ids} now={jobs[0]} onClose={() => setMove(null)} />}
+      {move && (
+        <MoveDialog
+          kind={move}
+          ids={ids}
+          still={still}
+          now={jobs[0]}
+          onClose={() => setMove(null)}
+        />
+      )}
     </div>
   );
 }

@@ -14,7 +14,7 @@ export interface Kept {
 export const NOTHING: Kept = { after: [], startAt: null };
 
 export async function keptOf(detail: JobDetail, now = Date.now()): Promise<Kept> {
-  const open = detail.after.length ? await api.parts(detail.after, [], LIVING.join(',')) : [];
+  const open = await api.parts(detail.after, [], { state: LIVING.join(',') });
   return {
     after: open.map((job) => job.id),
     startAt: detail.start_at !== null && detail.start_at > now ? detail.start_at : null,

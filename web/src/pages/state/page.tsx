@@ -5,7 +5,7 @@ import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'rea
 import { Link } from 'wouter';
 import { api, type JobPlace } from '../../api/client';
 import { useJobList, useLive, useMayChange, useStatus } from '../../api/data';
-import { JOB_SORTS, type JobSort } from '../../api/joblist';
+import { JOB_SORTS, left, type JobSort } from '../../api/joblist';
 import { JOB_STATES, type JobState } from '../../api/types';
 import { useLanguage } from '../../i18n';
 import { count } from '../../lib/format';
@@ -237,6 +237,25 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
   const nearEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  const before = useRef(jobs);
+  const next = list.data?.pages.at(-1)?.next ?? null;
+  const { sort, order } = filter;
+  useEffect(() => {
+    const were = before.current;
+    before.current = jobs;
+    if (were === jobs) return;
+    setSelected((now) => {
+      if (!Object.keys(now).length) return now;
+      const gone = new Set(left(were, { jobs, next }, order, sort).map(String));
+      const rest = Object.entries(now).filter(([id]) => !gone.has(id));
+      return gone.size ? Object.fromEntries(rest) : now;
+    });
+  }, [jobs, next, order, sort]);
+  /** Of those that are not loaded only the daemon knows. */
+  const still = useCallback(
+    async (chosen: readonly number[]) => (await api.parts(chosen, [], query)).map((job) => job.id),
+    [query],
+  );
   const ids = useMemo(
     () =>
       Object.entries(selected)
@@ -248,7 +267,6 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
     const set = new Set(ids);
     return jobs.filter((job) => set.has(job.id));
   }, [ids, jobs]);
-  const { sort, order } = filter;
   const sorting = useMemo(
     () => ({
       sort,
@@ -326,6 +344,7 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
       {ids.length > 0 && mayChange && (
         <BulkBar
           ids={ids}
+          still={still}
           jobs={chosen}
           more={hasNextPage || ids.length < jobs.length}
           onAll={() => void selectAll()}
