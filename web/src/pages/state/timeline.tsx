@@ -23,6 +23,7 @@ const SPANS = {
   '7d': 10_080 * MINUTE,
 } as const;
 type SpanName = keyof typeof SPANS;
+const LONGEST: SpanName = '7d';
 const TICKS = 5;
 /** Many rows are drawn thinner, so that the other cards stay in sight. */
 const rowOf = (rows: number) => (rows <= 4 ? 24 : rows <= 12 ? 14 : 7);
@@ -31,7 +32,7 @@ const NAMED = 14;
 /** The shortest time that has all of them in it. */
 export function fitting(started: readonly number[], now: number): SpanName {
   const first = Math.min(now, ...started);
-  return (Object.keys(SPANS) as SpanName[]).find((name) => now - first < SPANS[name]) ?? '7d';
+  return (Object.keys(SPANS) as SpanName[]).find((name) => now - first < SPANS[name]) ?? LONGEST;
 }
 
 function title(span: Span, now: number, words: { state: string }): string {
@@ -43,7 +44,8 @@ export default function Timeline() {
   const { t, language } = useLanguage();
   const [, go] = useLocation();
   const [chosen, setChosen] = useState<SpanName | null>(null);
-  const asked = chosen ?? '6h';
+  // With nothing chosen all there may be, and of that what it fills.
+  const asked = chosen ?? LONGEST;
   const now = useNow(true);
   const { data: gpus } = useGpus();
   const { data, error, isPending } = useQuery({
@@ -56,7 +58,7 @@ export default function Timeline() {
     placeholderData: keepPreviousData,
   });
   const started = data?.attempts.map((span) => span.started_at) ?? [];
-  const name = chosen ?? (started.length ? fitting(started, now) : '1h');
+  const name = chosen ?? (started.length ? fitting(started, now) : asked);
   const from = now - SPANS[name];
   const drawn = useMemo(
     () => lanes(gpus ?? [], data?.attempts ?? [], from, now),
