@@ -107,6 +107,35 @@ test('the columns sort, in the address, and what changes finds its place', async
   await instance.post('/api/jobs/kill', { ids: [...ids, urgent] });
 });
 
+test('a job opens in a tab of its own, and its name can be read on a phone', async ({
+  console: page,
+  instance,
+}) => {
+  const name = `tabbed-${'and-long-'.repeat(12)}`;
+  const id = await waiting(instance, name);
+  await page.goto('/ui/state?q=tabbed-');
+  const row = page.locator(`[data-job="${id}"]`);
+  for (const click of [
+    () => row.click({ modifiers: ['ControlOrMeta'] }),
+    () => row.click({ button: 'middle' }),
+    () => row.getByRole('link').click({ modifiers: ['ControlOrMeta'] }),
+  ]) {
+    const opening = page.context().waitForEvent('page');
+    await click();
+    const other = await opening;
+    await expect(other).toHaveURL(new RegExp(`/ui/state/${id}$`));
+    await other.close();
+  }
+  await expect(page).toHaveURL(/q=tabbed-$/);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await row.getByRole('link').click();
+  await expect(page).toHaveURL(new RegExp(`/ui/state/${id}$`));
+  const title = page.locator('h1');
+  await expect(title).toHaveText(name);
+  expect(await title.evaluate((h1) => h1.scrollWidth <= h1.clientWidth)).toBe(true);
+  await instance.post('/api/jobs/kill', { ids: [id] });
+});
+
 test('what the daemon tells is said in Chinese, too', async ({ browser, instance, cookies }) => {
   const id = await waiting(instance, 'in-chinese', { queue: 'narrow-zh' });
   await instance.post('/api/jobs/pause', { queue: 'narrow-zh' });

@@ -9,8 +9,8 @@ import {
 } from '@tanstack/react-table';
 import { ArrowDown, ArrowUp, ArrowUpDown } from 'lucide-react';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
-import { useLocation } from 'wouter';
+import { useEffect, useMemo, useRef, useState, type MouseEvent, type ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
 import type { JobSort, Order } from '../../api/joblist';
 import type { Job } from '../../api/types';
 import { useLanguage } from '../../i18n';
@@ -26,6 +26,8 @@ const ROW = 36;
 const NARROW_ROW = 62;
 const AHEAD = 40;
 const USUAL_PRIORITY = 5;
+/** A button of the mouse. */
+const MIDDLE = 1;
 
 const column = createColumnHelper<Job>();
 
@@ -88,6 +90,27 @@ function Heading({
   );
 }
 
+/** Its row can be focused and leads to the job, too. */
+function JobLink({ job, title }: { job: Job; title?: string }) {
+  const { t } = useLanguage();
+  return (
+    <Link href={`/state/${job.id}`} className="truncate job-name" title={title} tabIndex={-1}>
+      {job.name || t('gpu.job', { id: job.id })}
+    </Link>
+  );
+}
+
+/** A row does as its link does: with Ctrl, Cmd or the middle button in a page of its own. */
+function asLink(event: MouseEvent<HTMLElement>, go: () => void): void {
+  const { button, ctrlKey, metaKey, currentTarget, target } = event;
+  if (button > MIDDLE || (target instanceof Element && target.closest('a'))) return;
+  if (button === MIDDLE || ctrlKey || metaKey) {
+    window.open(currentTarget.querySelector('a')?.href, '_blank', 'noopener');
+  } else {
+    go();
+  }
+}
+
 function Moment({ at }: { at: number | null }) {
   const { language } = useLanguage();
   if (!at) return <span className="muted">–</span>;
@@ -139,16 +162,16 @@ function useColumns() {
       column.accessor('name', {
         size: 220,
         header: () => t('col.name'),
-        cell: ({ row }) => (
-          <span className="truncate job-name" title={row.original.name}>
-            {row.original.name}
-          </span>
-        ),
+        cell: ({ row }) => <JobLink job={row.original} title={row.original.name} />,
       }),
       column.accessor('queue', {
         size: 110,
         header: () => t('col.queue'),
-        cell: ({ getValue }) => <span className="truncate">{getValue()}</span>,
+        cell: ({ getValue }) => (
+          <span className="truncate" title={getValue()}>
+            {getValue()}
+          </span>
+        ),
       }),
       column.accessor('priority', {
         size: 70,
@@ -241,7 +264,7 @@ function NarrowRow({ job }: { job: Job }) {
   return (
     <div className="narrow-row">
       <div className="row spread">
-        <span className="truncate job-name">{job.name}</span>
+        <JobLink job={job} />
         <StateBadge state={job.state} note={failureNote(job, t)} />
       </div>
       <div className="row spread muted">
@@ -384,10 +407,13 @@ export function JobTable({
               tabIndex={job.id === cursor || (cursor === null && item.index === 0) ? 0 : -1}
               className={`table-row ${job.id === cursor ? 'cursor' : ''} ${row.getIsSelected() ? 'selected' : ''}`}
               style={{ transform: `translateY(${item.start}px)`, height: item.size }}
-              onClick={() => {
+              onClick={(event) => {
                 setCursor(job.id);
-                go(`/state/${job.id}`);
+                asLink(event, () => go(`/state/${job.id}`));
               }}
+              onAuxClick={(event) => asLink(event, () => undefined)}
+              // Some browsers scroll with it.
+              onMouseDown={(event) => event.button === MIDDLE && event.preventDefault()}
               onFocus={() => setCursor(job.id)}
             >
               {narrow ? (
