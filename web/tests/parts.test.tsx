@@ -12,6 +12,7 @@ import { zh } from '../src/i18n/zh';
 import { useKeys } from '../src/lib/keys';
 import { GpuCard } from '../src/pages/gpu/card';
 import { Progress } from '../src/pages/state/groups';
+import { Banner } from '../src/shell/banner';
 import { Button, StateBadge } from '../src/ui/basic';
 import { Dialog, OverlayProvider, useOverlays } from '../src/ui/overlay';
 
@@ -218,6 +219,19 @@ describe('a GPU', () => {
       queryClient.setQueryData(['session'], { via: 'token', scope: 'full', user: 'u', csrf: null }),
     );
     await waitFor(() => expect(drain.getAttribute('aria-disabled')).toBeNull());
+  });
+});
+
+describe('an instance that is paused', () => {
+  it('shows whoever may only look how it would go on, and why they cannot', () => {
+    act(() => {
+      queryClient.setQueryData(['session'], { via: 'token', scope: 'read', user: 'u', csrf: null });
+      queryClient.setQueryData(['status'], { paused: true, space: {}, probe: {} });
+    });
+    page(<Banner />);
+    const resume = screen.getByText('Resume').closest('button');
+    expect(resume?.disabled).toBe(true);
+    expect(resume?.title).toContain('for reading');
   });
 });
 

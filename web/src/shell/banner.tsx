@@ -3,7 +3,8 @@
 import { CirclePause, Eye, TriangleAlert, Unplug } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
 import { api } from '../api/client';
-import { live, useLive, useMayChange, useSession, useStatus } from '../api/data';
+import { live, useLive, useSession, useStatus } from '../api/data';
+import { useGuard } from '../api/guard';
 import { useLanguage } from '../i18n';
 import { clock } from '../lib/format';
 import { Button } from '../ui/basic';
@@ -60,7 +61,7 @@ export function Banner() {
   const { link } = useLive();
   const { data: status } = useStatus();
   const { data: session } = useSession();
-  const mayChange = useMayChange();
+  const guard = useGuard();
   const { say } = useOverlays();
   const problems = status?.problems ?? [];
   return (
@@ -76,18 +77,17 @@ export function Banner() {
           tone="warn"
           icon={CirclePause}
           action={
-            mayChange ? (
-              <Button
-                look="quiet"
-                onClick={() =>
-                  void api
-                    .resumeInstance()
-                    .catch((error: Error) => say(error.message, { tone: 'bad' }))
-                }
-              >
-                {t('action.resume')}
-              </Button>
-            ) : undefined
+            <Button
+              {...guard}
+              look="quiet"
+              onClick={() =>
+                void api
+                  .resumeInstance()
+                  .catch((error: Error) => say(error.message, { tone: 'bad' }))
+              }
+            >
+              {t('action.resume')}
+            </Button>
           }
         >
           {t('banner.paused')}
