@@ -21,6 +21,7 @@ export function Dialog({
   onClose,
   children,
   wide = false,
+  stays = false,
 }: {
   title: string;
   description?: string;
@@ -28,12 +29,14 @@ export function Dialog({
   onClose: () => void;
   children: ReactNode;
   wide?: boolean;
+  /** Also when somebody clicks beside it, as one with a form does. */
+  stays?: boolean;
 }) {
   const { t } = useLanguage();
   const content = useRef<HTMLDivElement>(null);
   /** A slip beside a form is no reason to lose what was written in it. */
   const stay = (event: Event) => {
-    if (content.current?.querySelector('form')) event.preventDefault();
+    if (stays || content.current?.querySelector('form')) event.preventDefault();
   };
   return (
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>

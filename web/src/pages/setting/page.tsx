@@ -82,7 +82,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
   if (create.data) {
     const { secret } = create.data;
     return (
-      <Dialog open onClose={onClose} title={t('token.made')} description={t('token.once')}>
+      <Dialog stays open onClose={onClose} title={t('token.made')} description={t('token.once')}>
         <div className="secret">
           <code>{secret}</code>
           <IconButton
