@@ -16,7 +16,7 @@ class Daemon {
   /// nothing, when another daemon has the directory or its database cannot be used.
   /// `restored`: what there is to tell of a restoring just before.
   [[nodiscard]] static Result<std::unique_ptr<Daemon>> open(const DaemonOptions& options,
-                                                            RestoreView restored = {});
+                                                            const RestoreView& restored = {});
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;

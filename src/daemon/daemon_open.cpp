@@ -23,7 +23,8 @@
 
 namespace berth {
 
-Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options, RestoreView restored) {
+Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options,
+                                             const RestoreView& restored) {
   open_log(options.log_level);
   ::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
@@ -191,7 +192,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options, Resto
   service.simulated = impl->gpus.simulated;
   service.owner = ::getuid();
   service.processes = &impl->processes;
-  service.restored = std::move(restored);
+  service.restored = restored;
   impl->readers = std::make_unique<Worker>("reader");
   StateFilesConfig state_files;
   state_files.cursor = paths.dir + "/state_files.cursor";
