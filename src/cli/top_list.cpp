@@ -92,7 +92,11 @@ void add_head(TopLineBuilder& line, const std::string& id, const std::string& na
 TopLine title_line(const std::string& text, const JobColumns& columns, std::size_t width) {
   TopLineBuilder line(width);
   const std::size_t head = kMark + columns.id + columns.name + 2;
-  line.add(shorten(text, columns.queue > 0 ? head - 1 : width), Style::bold);
+  if (columns.queue == 0 && display_width(text) >= head) {
+    line.add(shorten(text, width), Style::bold);  // and no names of columns, which would not fit
+    return line.take();
+  }
+  line.add(shorten(text, head - 1), Style::bold);
   line.pad_to(head);
   if (columns.queue > 0) {
     line.column("QUEUE", columns.queue, Style::dim);

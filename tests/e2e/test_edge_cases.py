@@ -335,7 +335,9 @@ def not_utf8(world):
     script = b'printf "%s|" "$1" "$ODD" "$EXTRA" "${PWD##*/}"'
     done = subprocess.run(
         [os.fsencode(berth.bin_dir / "berth"), b"add", b"--gpus", b"0", b"--env", b"EXTRA=" + odd]
-        + [b"--log", here + b"/log\xfe", b"--", b"bash", b"-c", script, b"-", odd],
+        # A short command: the table has room for its beginning alone.
+        + [b"--env", b"SCRIPT=" + script, b"--log", here + b"/log\xfe"]
+        + [b"--", b"bash", b"-c", b'eval "$SCRIPT"', b"-", odd],
         env={**berth.environment(), b"ODD": odd},
         cwd=here,
         capture_output=True,
