@@ -199,6 +199,7 @@ for (const look of LOOKS) {
       viewport: { width: look.width, height: look.width === 390 ? 844 : 900 },
       colorScheme: look.theme,
       locale: look.language === 'zh' ? 'zh-CN' : 'en-GB',
+      reducedMotion: 'reduce', // a colour on its way to another one is neither
     });
     const page = await context.newPage();
     page.on('pageerror', (error) => errors.push(error.message));
