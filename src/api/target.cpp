@@ -25,15 +25,13 @@ std::optional<std::string> percent_decode(std::string_view text, Plus plus) {
         return std::nullopt;
       }
       out += static_cast<char>(high * 16 + low);
-      if (out.back() == '\0') {
-        return std::nullopt;  // what is handed to C would end there
-      }
       i += 2;
     } else {
       out += text[i] == '+' && plus == Plus::space ? ' ' : text[i];
     }
   }
-  return out;
+  // What is handed to C would end at a zero.
+  return out.find('\0') == std::string::npos ? std::optional(std::move(out)) : std::nullopt;
 }
 
 }  // namespace

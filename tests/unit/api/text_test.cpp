@@ -65,6 +65,9 @@ TEST(TextTest, RefusesBrokenTargets) {
                           "/?q=a%00b", "/?%00=1"}) {
     EXPECT_FALSE(parse_target(bad).has_value()) << bad;
   }
+  using std::string_view_literals::operator""sv;
+  EXPECT_FALSE(parse_target("/a\0b"sv).has_value());
+  EXPECT_FALSE(parse_target("/?a=\0"sv).has_value());
   EXPECT_FALSE(parse_target("/?limit=1&limit=2").has_value()) << "which of the two?";
   EXPECT_EQ(parse_target("/?a&b=&&c=1=2")->query.size(), 3U);
   EXPECT_EQ(parse_target("/?c=1=2")->query.at("c"), "1=2");
