@@ -29,7 +29,7 @@ def apt_sources():
 
 
 def mirror(texts):
-    """The mirror this machine itself is told to get SUITE from; the well-known one if none."""
+    """The mirror this machine itself is told to get SUITE from; none if it is not told, for debootstrap knows one."""
     for text in texts:
         for line in re.findall(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)\s+(\S+)\s.*\bmain\b", text, re.M):
             if line[1] == SUITE:
@@ -38,7 +38,7 @@ def mirror(texts):
             fields = dict(re.findall(r"^(\S+):[ \t]*(.*)$", paragraph, re.M))
             if SUITE in fields.get("Suites", "").split() and fields.get("URIs"):
                 return fields["URIs"].split()[0]
-    return "http://deb.debian.org/debian"
+    return None
 
 
 def proxies():
@@ -64,8 +64,9 @@ def prepare():
         pytest.skip("a bare root takes debootstrap")
     shutil.rmtree(KEPT, ignore_errors=True)
     KEPT.mkdir(parents=True)
+    told = mirror(apt_sources())
     made = subprocess.run(
-        [program, "--variant=minbase", SUITE, KEPT / "root", mirror(apt_sources())],
+        [program, "--variant=minbase", SUITE, KEPT / "root", *([told] if told else [])],
         env={**os.environ, **proxies()}, capture_output=True, text=True, check=False,
         timeout=DEBOOTSTRAP_PATIENCE)
     if made.returncode != 0:
