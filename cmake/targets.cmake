@@ -7,7 +7,7 @@ function(berth_library name)
   foreach(dep IN LISTS ARG_DEPENDS)
     target_link_libraries(berth_${name} PUBLIC berth_${dep})
   endforeach()
-  target_link_libraries(berth_${name} PRIVATE ${ARG_LINK})
+  target_link_libraries(berth_${name} PRIVATE berth_watched ${ARG_LINK})
 endfunction()
 
 # berth_test(NAME SOURCES … DEPENDS … LINK … [LABELS …]): a GoogleTest program, one ctest entry.
@@ -19,8 +19,8 @@ function(berth_test name)
     target_link_libraries(${name} PRIVATE berth_${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
-  # Compiling a test takes longer than running it.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  # Compiling a test takes longer than running it, with sanitizers twice as long where it is optimized.
+  target_compile_options(${name} PRIVATE $<IF:$<BOOL:${BERTH_SANITIZE}>,-O0,$<$<CONFIG:Release>:-O1>>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
