@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures as ratios within one run: the machine may be slow or busy, the ratio should not care.
 
-  bench/run.py [--build DIR] [--rounds N] [--jobs N] [--only PART…] [--json FILE] [--markdown FILE]
+  bench/run.py [--build DIR] [--rounds N] [--jobs N] [--only PART…] [--json FILE] [--markdown FILE] [--plots FOLDER]
 
 Parts: ratios (throughput and latency against a ceiling), scale (a million queued jobs), pages (of a
 million jobs, over TCP), load (the API under many clients), peers (other tools on the same jobs).
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import api
 import peers
+import plot
 import scale
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -147,6 +148,7 @@ def main():
     parser.add_argument("--only", nargs="*", choices=PARTS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--plots", type=Path, help="a folder for the figures as SVG")
     options = parser.parse_args()
     build = options.build.resolve()
 
@@ -179,6 +181,8 @@ def main():
         options.json.write_text(json.dumps(numbers, indent=1) + "\n")
     if options.markdown:
         options.markdown.write_text(text + "\n")
+    if options.plots:
+        plot.write(numbers, options.plots)
     return 0 if all_met else 1
 
 

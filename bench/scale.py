@@ -47,6 +47,9 @@ def percentile(values, share):
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
+SHARES = (0.5, 0.9, 0.99, 0.999)
+
+
 def submit_batch(daemon, build, count):
     """Seconds from the start of `berth run --detach` to its end: read, expanded, sent, durable."""
     with tempfile.TemporaryDirectory(prefix="berth-bench-") as directory:
@@ -116,13 +119,19 @@ def idle(build, Daemon, seconds):
         return share, memory(daemon.process.pid)
 
 
+def note_shares(out, size, submit, start):
+    for kind, values in (("submit", submit), ("start", start)):
+        out[f"{kind}_shares_{size}"] = [percentile(values, share) for share in SHARES]
+
+
 def measure(build, Daemon, job, count, samples, idle_seconds):
     """All of it, as {name: value}."""
-    out = {}
+    out = {"jobs": count}
     with Daemon(build) as daemon:
         daemon.submit([job(["true"], f"wait{i % 2}", gpus=1 + i % 3) for i in range(1000)])
         submit, start = latencies(daemon, build, job, samples)
         out["submit_small"], out["start_small"] = map(statistics.median, (submit, start))
+        note_shares(out, "small", submit, start)
     with Daemon(build) as daemon:
         base = memory(daemon.process.pid)
         out["batch_seconds"] = submit_batch(daemon, build, count)
@@ -130,6 +139,7 @@ def measure(build, Daemon, job, count, samples, idle_seconds):
         out["bytes_per_job"] = (memory(daemon.process.pid) - base) / count
         submit, start = latencies(daemon, build, job, samples)
         out["submit_large"], out["start_large"] = map(statistics.median, (submit, start))
+        note_shares(out, "large", submit, start)
         out["submit_p999"], out["start_p999"] = (percentile(v, 0.999) for v in (submit, start))
         out["page_query"], out["page_p99"] = pages(daemon, count, 100)
         out["loop"] = daemon.call("GET", "/api/status")["loop"]

@@ -1,9 +1,11 @@
 """What the guide shows is true: pictures, links, job files, commands."""
 
+import json
 import re
 import shlex
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from berthlib import BUILD, REPO
@@ -34,6 +36,24 @@ def test_the_pictures_are_what_the_script_draws(tmp_path):
 def test_every_picture_is_shown():
     shown = {name for page in PAGES for name in re.findall(r"\(pictures/(.*?)\)", (GUIDE / page).read_text())}
     assert shown == {file.name for file in PICTURES.glob("*.svg")}
+
+
+def test_figures_of_the_bench_show_what_was_measured(tmp_path):
+    shares = {f"{kind}_shares_{size}": [1, 2, 4, 8 if size == "small" else 16]
+              for kind in ("submit", "start") for size in ("small", "large")}
+    (tmp_path / "numbers.json").write_text(json.dumps({
+        "ratios": {"berth": [90, 110, 100], "ceiling": [120], "bare": [1234]},
+        "scale": {"jobs": 1_000_000, **shares},
+        "load": {"calm": [1.5, 2.5, 3.5], "busy": [2, 3, 4]},
+        "peers": [["xargs", "nothing", 1000.4, ""], ["pueue", "a file", None, "not here"], ["berth add", "all", 200, ""]]}))
+    subprocess.run([sys.executable, REPO / "bench/plot.py", tmp_path / "numbers.json", tmp_path / "out"], check=True)
+    words = {file.name: {part.text for part in ElementTree.parse(file).iter() if part.text}
+             for file in (tmp_path / "out").glob("*.svg")}
+    assert words.keys() == {"throughput.svg", "backlog.svg", "load.svg", "peers.svg"}
+    assert {"berth", "100 jobs/s", "1,234 jobs/s, nothing is kept"} <= words["throughput.svg"]
+    assert {"1,000,000 queued", "99.9 %", "20"} <= words["backlog.svg"]
+    assert "beside the load" in words["load.svg"]
+    assert {"xargs", "1,000 jobs/s", "berth add"} <= words["peers.svg"] and "pueue" not in words["peers.svg"]
 
 
 @pytest.mark.parametrize("page", sorted(path.relative_to(REPO).as_posix() for path in
