@@ -107,6 +107,7 @@ struct JobDetail {
   bool linger = false;
   std::string signal;             ///< the warning before its end, as in USR1@120; empty: none
   std::string work_dir = {};      ///< bytes; empty: cwd
+  std::string log = {};           ///< bytes, its placeholders not filled in; empty: its own
   std::uint64_t fingerprint = 0;  ///< 0: none; see DoneQuestion
   BatchTraits batch_traits = {};  ///< of its batch
 

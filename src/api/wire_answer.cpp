@@ -106,6 +106,9 @@ void describe(A& a, wire::Ref<A, JobDetail> detail) {
   if (!A::kWriting || !detail.work_dir.empty()) {
     a.bytes("work_dir", detail.work_dir);
   }
+  if (!A::kWriting || !detail.log.empty()) {
+    a.bytes("log", detail.log);
+  }
   std::string fingerprint = format_fingerprint(detail.fingerprint);
   a.unless("fingerprint", fingerprint, {});
   if constexpr (!A::kWriting) {

@@ -226,6 +226,7 @@ Result<std::optional<JobDetail>> read_detail(StoreReader& reader, JobId id, cons
   detail.memory = row->request.memory;
   detail.resources = row->request.resources;
   detail.rules = row->request.rules;
+  detail.log = row->log;
   detail.after_kind = row->after_kind;
   if (row->not_before != Millis{0}) {
     detail.start_at = row->not_before;

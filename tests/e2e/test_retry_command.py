@@ -91,10 +91,11 @@ def test_a_revived_job_survives_the_daemon(berth, tmp_path):
     assert berth.show(job_id)["job"]["attempts"] == 2
 
 
-def test_params_and_traits_come_back(berth, tmp_path):
+def test_what_was_asked_for_comes_back(berth, tmp_path):
     traits = {"dialect": "fedwhat", "state_dir": str(tmp_path), "pid": 7}
+    log = str(tmp_path / "{job_id}.txt")
     [job_id] = berth.submit(
-        [job("true", params={"lr": "0.1"}, work_dir=str(tmp_path), fingerprint="00000000000000ff")],
+        [job("true", params={"lr": "0.1"}, work_dir=str(tmp_path), log=log, fingerprint="00000000000000ff")],
         batch={"name": "sweep", "traits": traits},
     )
     berth.wait_one(job_id)
@@ -102,6 +103,7 @@ def test_params_and_traits_come_back(berth, tmp_path):
     detail = berth.show(job_id)
     assert detail["job"]["params"] == {"lr": "0.1"}
     assert detail["work_dir"] == str(tmp_path)
+    assert detail["log"] == log and detail["job"]["log"] == str(tmp_path / f"{job_id}.txt")
     assert detail["fingerprint"] == "00000000000000ff"
     assert detail["batch_traits"] == traits
     assert json.loads(berth.cli("ls", "--all", "--json", check=0).stdout)[0]["params"] == {"lr": "0.1"}

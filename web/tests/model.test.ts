@@ -327,20 +327,29 @@ describe('submitting a job again', () => {
     const own = {
       ...detail,
       after_kind: 'any',
-      job: { ...detail.job, log: '/data/out.log' },
+      log: '/data/{job_id}.log',
+      job: { ...detail.job, log: '/data/10.log' },
     } as JobDetail;
     const spec = specOf(own, draftOf(own), { after: [3, 4], startAt: 99 });
     expect(spec).toMatchObject({
       after: [3, 4],
       after_kind: 'any',
       start_at: 99,
-      log: '/data/out.log',
+      log: '/data/{job_id}.log',
     });
     expect(specOf(own, { ...draftOf(own), log: '' }, NOTHING)).not.toHaveProperty('log');
     // What berth keeps of one job is not for another to write to.
-    const kept = { ...own, job: { ...own.job, id: 10, log: '/home/u/berth/logs/0/10.2.log' } };
+    const kept = { ...detail, job: { ...detail.job, log: '/home/u/berth/logs/0/10.2.log' } };
     expect(draftOf(kept).log).toBe('');
     expect(specOf(kept, draftOf(kept), NOTHING)).not.toHaveProperty('log');
+  });
+  it('is the same experiment as long as it does the same', () => {
+    const done = { ...detail, fingerprint: '00000000000000ff' };
+    const draft = draftOf(done);
+    expect(specOf(done, { ...draft, queue: 'bus' }, NOTHING).fingerprint).toBe(done.fingerprint);
+    expect(specOf(done, { ...draft, commands: ['true'] }, NOTHING)).not.toHaveProperty(
+      'fingerprint',
+    );
   });
   it('says what is wrong', () => {
     expect(check({ ...draftOf(detail), gpus: 'two', cwd: 'here', time: 'soon' })).toEqual({

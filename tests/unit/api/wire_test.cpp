@@ -278,6 +278,7 @@ TEST(WireTest, AnswersArriveAsTheyWereSent) {
   detail.grace = Millis(6);
   detail.linger = true;
   detail.work_dir = "/runs/\xff";
+  detail.log = "/runs/{job_id}.\xff";
   detail.fingerprint = ~0ULL;
   detail.batch_traits.dialect = "fedwhat";
   detail.batch_traits.state_dir = "/state";

@@ -41,11 +41,6 @@ export function commandTexts(detail: JobDetail): string[] {
   });
 }
 
-/** The file it was told to print to, known once it has started; logs of berth's own have ids for names. */
-function logOf({ id, log }: JobDetail['job']): JobSpec['log'] {
-  return new RegExp(`/logs/\\d+/${id}\\.\\d+\\.log$`).test(text(log)) ? null : log;
-}
-
 export function draftOf(detail: JobDetail): Draft {
   const { job } = detail;
   return {
@@ -57,7 +52,7 @@ export function draftOf(detail: JobDetail): Draft {
     retries: String(job.retries),
     time: detail.time_ms ? timeText(detail.time_ms) : '',
     cwd: text(job.cwd),
-    log: text(logOf(job)),
+    log: detail.log === undefined ? '' : text(detail.log),
     commands: commandTexts(detail),
   };
 }
@@ -93,6 +88,12 @@ function commandsOf(detail: JobDetail, draft: Draft, before: Draft): JobSpec['co
     });
 }
 
+/** Whether whoever runs only what has not been done yet may take one for the other. */
+function isSameExperiment(draft: Draft, before: Draft): boolean {
+  const what = ({ name, cwd, commands }: Draft) => JSON.stringify([name, cwd, commands]);
+  return what(draft) === what(before);
+}
+
 /** What the job had and the draft does not show stays as it was. */
 export function specOf(detail: JobDetail, draft: Draft, kept: Kept): JobSpec {
   const before = draftOf(detail);
@@ -118,7 +119,10 @@ export function specOf(detail: JobDetail, draft: Draft, kept: Kept): JobSpec {
     ...(detail.work_dir === undefined ? {} : { work_dir: detail.work_dir }),
     ...(detail.signal === undefined ? {} : { signal: detail.signal }),
     ...(job.params ? { params: job.params } : {}),
-    ...(draft.log ? { log: draft.log === before.log ? logOf(job) : draft.log } : {}),
+    ...(draft.log ? { log: (draft.log === before.log && detail.log) || draft.log } : {}),
+    ...(detail.fingerprint && isSameExperiment(draft, before)
+      ? { fingerprint: detail.fingerprint }
+      : {}),
     ...(kept.after.length
       ? { after: kept.after, ...(detail.after_kind ? { after_kind: detail.after_kind } : {}) }
       : {}),
