@@ -182,7 +182,7 @@ export const en = {
   'action.more': 'More actions',
   'kill.title': 'Kill {what}?',
   'kill.text':
-    'Running jobs get a signal to end and, after their grace time, are ended. That cannot be undone. Waiting jobs are cancelled.',
+    'Running jobs get a signal to end and, after their grace time, are ended. That cannot be undone. Waiting jobs are cancelled, and so are those that only follow their success; an undo does not bring these back.',
   'kill.lasting':
     '{count} {count|is|are} held or to start later. That cannot be undone either: run again, {count|it|they} would start at once.',
   'forget.title': 'Forget {what}?',
