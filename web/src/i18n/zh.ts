@@ -179,7 +179,8 @@ export const zh: Record<keyof typeof en, string> = {
   'action.forget': '删除记录',
   'action.more': '更多操作',
   'kill.title': '终止{what}？',
-  'kill.text': '运行中的任务会收到结束信号，宽限时间后被强制结束，无法撤销。等待中的任务会被取消；须在它们成功后才运行的任务也随之取消，撤销不会恢复这些任务。',
+  'kill.text':
+    '运行中的任务会收到结束信号，宽限时间后被强制结束，无法撤销。等待中的任务会被取消；须在它们成功后才运行的任务也随之取消，撤销不会恢复这些任务。',
   'kill.lasting': '其中 {count} 个被暂停或定时启动，取消后同样无法撤销：重新运行会立即启动。',
   'forget.title': '删除{what}的记录？',
   'forget.text': '已结束的任务及其日志会从历史中删除，无法撤销。',
