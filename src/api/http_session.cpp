@@ -130,7 +130,7 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
   void cut() override { close(); }
   [[nodiscard]] const Caller* caller() const override {
     // What is answered already gets out.
-    return receiving_ || waiting_ || outflow_ ? caller_.get() : nullptr;
+    return idle_ || receiving_ || waiting_ || outflow_ ? caller_.get() : nullptr;
   }
   [[nodiscard]] HttpStanding standing() const override { return standing_; }
   [[nodiscard]] std::uint64_t number() const override { return peer_.number; }
@@ -144,7 +144,6 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
     stream_parser_.reset();
     head_ = {};
     wishes_ = {};
-    caller_.reset();
     header_parser_.emplace();
     header_parser_->header_limit(limits().header_bytes);
     header_parser_->body_limit(boost::none);  // that of the kind of body decides
@@ -202,15 +201,14 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
     head_.path = std::move(target->path);
     head_.query = std::move(target->query);
     // Before the body: nobody stores megabytes for a stranger.
-    if (shared_->service.gate) {
-      if (auto refusal = shared_->service.gate(head_)) {
-        keep_alive_ = keep_alive_ && !has_body(head_);
-        return write(std::move(*refusal));
-      }
-    }
+    auto refusal = shared_->service.gate ? shared_->service.gate(head_) : std::nullopt;
     caller_ = head_.caller;
-    if (!shared_->service.gate || head_.known) {
-      standing_ = HttpStanding::known;
+    // Anew with each request: whose key is worth nothing any more takes nobody's place.
+    standing_ =
+        !shared_->service.gate || head_.known ? HttpStanding::known : HttpStanding::stranger;
+    if (refusal) {
+      keep_alive_ = keep_alive_ && !has_body(head_);
+      return write(std::move(*refusal));
     }
     choose_parser();
   }

@@ -29,7 +29,7 @@ class HttpSession {
   /// Ends it if it is idle or streams; an answer under way is finished.
   virtual void stop() = 0;
   virtual void cut() = 0;
-  /// Who made the request that waits for its answer or streams it, as the gate said.
+  /// Who made the latest request, as the gate said; none while its answer gets out.
   [[nodiscard]] virtual const Caller* caller() const = 0;
   [[nodiscard]] virtual HttpStanding standing() const = 0;
   [[nodiscard]] virtual std::uint64_t number() const = 0;  ///< as the peer has it

@@ -308,6 +308,18 @@ def test_revoking_a_token_cuts_what_hangs_on_it(berth):
         assert waiting.recv(1) == b"", "the connection has been closed"
 
 
+def test_revoking_a_token_cuts_connections_that_rest(berth):
+    port = tcp.listen(berth)["port"]
+    made = berth.api("POST", "/api/tokens", {"name": "mine"})
+    with socket.create_connection(("127.0.0.1", port), berthlib.PATIENCE) as resting:
+        resting.sendall(f"GET /api/session HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                        f"Authorization: Bearer {made['secret']}\r\n\r\n".encode())
+        assert resting.recv(65536).startswith(b"HTTP/1.1 200")
+        assert tcp.Client(port, token=tcp.make_token(berth)).ask("GET", "/api/session").status == 200
+        berth.api("DELETE", f"/api/tokens/{made['token']['id']}")
+        assert resting.recv(1) == b"", "the connection has been closed"
+
+
 def test_tokens_that_make_no_sense_are_refused(berth):
     for body in ({}, {"name": ""}, {"name": "a", "scope": "root"}, {"name": "a", "lifetime_ms": -1}):
         with pytest.raises(berthlib.ApiError) as refused:
