@@ -10,6 +10,7 @@ namespace berth {
 namespace {
 
 constexpr std::size_t kListMax = 10'000;
+constexpr std::size_t kMetricsMax = 100;
 
 bool is_path(const std::string& path) {
   return path.starts_with('/') && path.size() < PATH_MAX;
@@ -73,7 +74,7 @@ void describe(A& a, wire::Ref<A, RunsRequest> request) {
   a.unless("metrics", request.metrics, {});
   a.bytes_list("files", request.files);
   a.unless("points", request.points, false);
-  a.check(request.metrics.size() <= kListMax, "metrics", "are more than 10000");
+  a.check(request.metrics.size() <= kMetricsMax, "metrics", "are more than 100");
   a.check(request.files.size() <= kListMax, "files", "are more than 10000");
   if constexpr (!A::kWriting) {
     auto parsed = IdSet::parse(ids);

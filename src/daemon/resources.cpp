@@ -18,6 +18,20 @@ Resources::Resources(Needs needs)
   needs_.engine.meter = &meter_;
 }
 
+Resources::~Resources() {
+  heavy_.give_up();
+}
+
+bool Resources::refuses_long(const Respond& respond) {
+  constexpr std::size_t kWaiting = 20;
+  if (heavy_.backlog() <= kWaiting) {
+    return false;
+  }
+  respond(
+      error_response({ErrorCode::busy, "the daemon has too much to do; try again in a moment"}));
+  return true;
+}
+
 LiveStreams::Hooks Resources::stream_hooks() {
   LiveStreams::Hooks hooks;
   hooks.gpus = [this](std::function<void(std::vector<GpuView>)> then) {

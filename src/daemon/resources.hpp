@@ -41,6 +41,10 @@ class Resources {
   };
 
   explicit Resources(Needs needs);
+  /// What takes long and has not begun is dropped; who asked for it has gone.
+  ~Resources();
+  Resources(const Resources&) = delete;
+  Resources& operator=(const Resources&) = delete;
 
   /// One of its routes.
   void handle(const RouteMatch& match, HttpRequest request, Respond respond);
@@ -59,6 +63,7 @@ class Resources {
 
   // In resources_instance.cpp.
   void metrics(Respond respond);
+  void tell_metrics(Respond respond);
   void health(const Respond& respond);
   void openapi(Respond respond);
   void docs(Respond respond);
@@ -89,6 +94,8 @@ class Resources {
       needs_.loop.post([result, then = std::move(then)]() mutable { then(std::move(*result)); });
     });
   }
+  /// Whether so much of the long work waits that this has been refused.
+  [[nodiscard]] bool refuses_long(const Respond& respond);
   /// Likewise what takes long, on a thread where it holds up nobody else.
   template <class Work, class Then>
   void work_long(Work work, Then then) {

@@ -23,12 +23,6 @@ constexpr std::size_t kPreviewWaits = 100;
 constexpr std::size_t kResultRuns = 10'000;
 constexpr Millis kResultsTime{20'000};
 constexpr int kOk = 200;
-/// Beyond this somebody else's long work comes first.
-constexpr std::size_t kLongWaiting = 20;
-
-HttpResponse too_much() {
-  return error_response({ErrorCode::busy, "the daemon has too much to do; try again in a moment"});
-}
 
 HttpResponse refused_file(const std::vector<ProblemView>& problems) {
   const Error error{ErrorCode::invalid,
@@ -110,8 +104,7 @@ Result<std::vector<JobView>> runs_asked_for(StoreReader& reader, const ResultsQu
 }  // namespace
 
 void Resources::check_file(HttpRequest request, Respond respond) {
-  if (heavy_.backlog() > kLongWaiting) {
-    respond(too_much());
+  if (refuses_long(respond)) {
     return;
   }
   work_long(
@@ -189,8 +182,7 @@ Respond telling(std::vector<SkippedJob> skipped, Respond respond) {
 }  // namespace
 
 void Resources::submit_file(HttpRequest request, Respond respond) {
-  if (heavy_.backlog() > kLongWaiting) {
-    respond(too_much());
+  if (refuses_long(respond)) {
     return;
   }
   using Way = std::expected<FileOnItsWay, HttpResponse>;
@@ -280,8 +272,7 @@ void Resources::results(const HttpRequest& request, Respond respond) {
     respond(error_response(query.error()));
     return;
   }
-  if (heavy_.backlog() > kLongWaiting) {
-    respond(too_much());
+  if (refuses_long(respond)) {
     return;
   }
   read_store(
@@ -298,7 +289,7 @@ void Resources::results(const HttpRequest& request, Respond respond) {
             [this, query, jobs = std::move(*jobs)] {
               const Millis end = read_clock().mono + kResultsTime;
               return make_results(jobs, query, {needs_.config.logs, needs_.config.shown_files()},
-                                  {end, end});
+                                  {end, end, heavy_.token()});
             },
             [respond = std::move(respond)](Result<std::string> body) {
               respond(body ? ok(std::move(*body)) : error_response(body.error()));

@@ -11,6 +11,12 @@
 namespace berth {
 
 void Resources::metrics(Respond respond) {
+  // Nobody may have looked at the cards for long where nothing waits.
+  needs_.after_fresh_look(
+      [this, respond = std::move(respond)]() mutable { tell_metrics(std::move(respond)); });
+}
+
+void Resources::tell_metrics(Respond respond) {
   read_store([](StoreReader& reader) { return reader.counts(); },
              [this, respond = std::move(respond)](const Result<StateCounts>& counts) {
                if (!counts) {

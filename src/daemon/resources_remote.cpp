@@ -61,6 +61,9 @@ void Resources::found_runs(const HttpRequest& request, Respond respond) {
         {ErrorCode::refused, "this token may only look, at logs and not at other files"}));
     return;
   }
+  if (refuses_long(respond)) {
+    return;
+  }
   JobQuery query;
   query.ids = asked->ids;
   query.after = {JobId{asked->after}};
@@ -80,7 +83,7 @@ void Resources::found_runs(const HttpRequest& request, Respond respond) {
               const Millis now = read_clock().mono;
               return tell_runs(page.jobs, page.next.has_value(), asked,
                                {needs_.config.logs, needs_.config.shown_files()},
-                               {now + kRunsEnough, now + kRunsEnd});
+                               {now + kRunsEnough, now + kRunsEnd, heavy_.token()});
             },
             [respond = std::move(respond)](Result<std::string> body) {
               respond(body ? ok(std::move(*body)) : error_response(body.error()));
@@ -89,6 +92,9 @@ void Resources::found_runs(const HttpRequest& request, Respond respond) {
 }
 
 void Resources::write_files(HttpRequest request, Respond respond) {
+  if (refuses_long(respond)) {
+    return;
+  }
   work_long(
       [body = std::move(request.body)]() -> Status {
         TRY_ASSIGN(FilesRequest asked, decode_files_request(body));
@@ -106,6 +112,9 @@ void Resources::write_files(HttpRequest request, Respond respond) {
 }
 
 void Resources::take_snapshot(HttpRequest request, Respond respond) {
+  if (refuses_long(respond)) {
+    return;
+  }
   work_long(
       [this, body = std::move(request.body)]() -> Result<Taken> {
         TRY_ASSIGN(const SnapshotRequest asked, decode_snapshot_request(body));

@@ -25,6 +25,7 @@ constexpr std::size_t kPiece = 256UL * 1024;
 constexpr std::size_t kReportMax = 16UL * 1024 * 1024;
 constexpr std::size_t kFileMax = 64UL * 1024 * 1024;
 constexpr std::size_t kWarningsMax = 20;
+constexpr std::size_t kStepsMax = 50'000;  ///< of all patterns of a request
 
 Run::End end_of(JobState state) {
   if (state == JobState::succeeded) {
@@ -39,11 +40,11 @@ Run run_of(const JobView& job) {
 
 class RunReader {
  public:
-  RunReader(const ResultsPlaces& places, Millis until) : places_(places), until_(until) {}
+  RunReader(const ResultsPlaces& places, const ResultsTime& time) : places_(places), time_(time) {}
   /// Besides what is found without being told how: patterns for logs, and paths of files.
-  RunReader(const ResultsPlaces& places, Millis until, std::vector<LogMetric> metrics,
+  RunReader(const ResultsPlaces& places, const ResultsTime& time, std::vector<LogMetric> metrics,
             std::vector<std::string> files)
-      : places_(places), until_(until), metrics_(std::move(metrics)), files_(std::move(files)) {}
+      : places_(places), time_(time), metrics_(std::move(metrics)), files_(std::move(files)) {}
 
   Status read(const JobView& job, Run& run) {
     if (job.attempts == 0 && job.log.empty()) {
@@ -113,27 +114,44 @@ class RunReader {
       warn(fmt::format("job {}: {}", job.id, log.error().message));
       return {};
     }
-    LogScanner scanner(metrics_);
+    const auto over = [this] {
+      return time_.given_up.stop_requested() || read_clock().mono > time_.end;
+    };
+    LogScanner scanner(metrics_, Patience(over));
     for (std::uint64_t at = 0; at < log->size(); at += kPiece) {
-      if (read_clock().mono > until_) {
+      TRY_ASSIGN(const std::string text, log->read(at, kPiece));
+      scanner.feed(text);
+      if (scanner.gave_up() || over()) {
         return fail(ErrorCode::busy,
                     "there is more in these logs than can be read in time; `berth results` does it "
                     "at leisure");
       }
-      TRY_ASSIGN(const std::string text, log->read(at, kPiece));
-      scanner.feed(text);
     }
     add_missing(run.metrics, std::move(scanner).take());
     return {};
   }
 
   const ResultsPlaces& places_;
-  Millis until_;
+  const ResultsTime& time_;
   std::vector<LogMetric> metrics_;
   std::vector<std::string> files_;
   std::vector<std::string> warnings_;
   std::size_t left_out_ = 0;
 };
+
+Result<std::vector<LogMetric>> compile_all(const std::vector<RunsRequest::Metric>& asked) {
+  std::vector<LogMetric> metrics;
+  std::size_t steps = 0;
+  for (const RunsRequest::Metric& metric : asked) {
+    TRY_ASSIGN(Pattern pattern, Pattern::compile(metric.pattern));
+    steps += pattern.steps();
+    if (steps > kStepsMax) {
+      return fail(ErrorCode::invalid, "the patterns together are too large: repeat less often");
+    }
+    metrics.push_back({metric.name, std::move(pattern)});
+  }
+  return metrics;
+}
 
 Result<ResultsRequest> request_of(const ResultsQuery& query) {
   ResultsRequest request;
@@ -151,9 +169,9 @@ Result<ResultsRequest> request_of(const ResultsQuery& query) {
 }  // namespace
 
 Result<std::string> make_results(const std::vector<JobView>& jobs, const ResultsQuery& query,
-                                 const ResultsPlaces& places, ResultsTime time) {
+                                 const ResultsPlaces& places, const ResultsTime& time) {
   TRY_ASSIGN(const ResultsRequest request, request_of(query));
-  RunReader reader(places, time.end);
+  RunReader reader(places, time);
   std::vector<Run> runs;
   for (const JobView& job : jobs) {
     Run& run = runs.emplace_back(run_of(job));
@@ -172,16 +190,13 @@ Result<std::string> make_results(const std::vector<JobView>& jobs, const Results
 
 Result<std::string> tell_runs(const std::vector<JobView>& jobs, bool more,
                               const RunsRequest& request, const ResultsPlaces& places,
-                              ResultsTime time) {
-  std::vector<LogMetric> metrics;
-  for (const RunsRequest::Metric& metric : request.metrics) {
-    TRY_ASSIGN(Pattern pattern, Pattern::compile(metric.pattern));
-    metrics.push_back({metric.name, std::move(pattern)});
-  }
-  RunReader reader(places, time.end, std::move(metrics), request.files);
+                              const ResultsTime& time) {
+  TRY_ASSIGN(std::vector<LogMetric> metrics, compile_all(request.metrics));
+  RunReader reader(places, time, std::move(metrics), request.files);
   FoundRuns found;
   for (const JobView& job : jobs) {
-    if (!found.runs.empty() && read_clock().mono > time.enough) {
+    if (time.given_up.stop_requested() ||
+        (!found.runs.empty() && read_clock().mono > time.enough)) {
       more = true;
       break;
     }

@@ -39,6 +39,14 @@ std::size_t Worker::backlog() {
   return tasks_.size();
 }
 
+void Worker::give_up() {
+  giving_up_.request_stop();
+  // Ended outside the lock: what they hold may be anything.
+  std::deque<std::function<void()>> dropped;
+  const std::scoped_lock lock(mutex_);
+  dropped.swap(tasks_);
+}
+
 void Worker::run() {
   std::unique_lock lock(mutex_);
   for (;;) {

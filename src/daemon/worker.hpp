@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 
 namespace berth {
@@ -22,6 +23,11 @@ class Worker {
   /// How many tasks have not begun yet.
   [[nodiscard]] std::size_t backlog();
 
+  /// For those whose tasks nobody misses: what has not begun is dropped, and what is under way can
+  /// see by its token that it is to end.
+  void give_up();
+  [[nodiscard]] std::stop_token token() const { return giving_up_.get_token(); }
+
  private:
   void run();
 
@@ -29,6 +35,7 @@ class Worker {
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
   bool stopping_ = false;
+  std::stop_source giving_up_;
   std::jthread thread_;
 };
 

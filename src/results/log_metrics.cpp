@@ -382,7 +382,7 @@ void LogScanner::note(const std::string& name, double value) {
 }
 
 void LogScanner::line(std::string_view text) {
-  if (text.empty()) {
+  if (text.empty() || patience_.ends_after(text.size())) {
     return;
   }
   if (text.find('\x1b') != std::string_view::npos) {
@@ -392,7 +392,7 @@ void LogScanner::line(std::string_view text) {
   const std::vector<Pair> pairs = known_pairs(text, epoch_);
   for (const LogMetric& metric : metrics_) {
     for (std::size_t from = 0; from <= text.size();) {
-      const auto match = metric.pattern.find(text, from);
+      const auto match = metric.pattern.find(text, from, patience_);
       if (!match) {
         break;
       }

@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "results/observations.hpp"
+#include "results/patience.hpp"
 #include "results/pattern.hpp"
 
 namespace berth {
@@ -24,9 +26,12 @@ struct LogMetric {
 class LogScanner {
  public:
   /// `metrics` must outlive it; a name among them is not looked for in any other way.
-  explicit LogScanner(const std::vector<LogMetric>& metrics) : metrics_(metrics) {}
+  explicit LogScanner(const std::vector<LogMetric>& metrics, Patience patience = {})
+      : metrics_(metrics), patience_(std::move(patience)) {}
 
+  /// After patience has ended nothing more is looked at.
   void feed(std::string_view text);
+  [[nodiscard]] bool gave_up() const { return patience_.ended(); }
   /// What has been found; ends the last line.
   [[nodiscard]] Observations take() &&;
 
@@ -37,6 +42,7 @@ class LogScanner {
   void note(const std::string& name, double value);
 
   const std::vector<LogMetric>& metrics_;
+  Patience patience_;
   std::string partial_;
   std::string plain_;  ///< the line without colours
   std::optional<double> epoch_;

@@ -256,7 +256,11 @@ void Pattern::find_first_bytes() {
   }
 }
 
-std::optional<Pattern::Match> Pattern::find(std::string_view text, std::size_t from) const {
+std::optional<Pattern::Match> Pattern::find(std::string_view text, std::size_t from,
+                                            Patience& patience) const {
+  if (patience.ends_after(steps_.size())) {
+    return std::nullopt;
+  }
   Ways now(steps_.size());
   Ways next(steps_.size());
   std::optional<Match> found;
@@ -275,6 +279,9 @@ std::optional<Pattern::Match> Pattern::find(std::string_view text, std::size_t f
       }
       now.clear();
       continue;
+    }
+    if (patience.ends_after(now.list().size())) {
+      return std::nullopt;
     }
     next.clear();
     for (const Way& way : now.list()) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "results/patience.hpp"
 
 namespace berth {
 
@@ -30,8 +31,15 @@ class Pattern {
     /// What the first group has caught, or all of it where there is none.
     std::string_view caught;
   };
-  /// The first match at or after `from`.
-  [[nodiscard]] std::optional<Match> find(std::string_view text, std::size_t from = 0) const;
+  /// The first match at or after `from`. None, too, when patience has ended.
+  [[nodiscard]] std::optional<Match> find(std::string_view text, std::size_t from,
+                                          Patience& patience) const;
+  [[nodiscard]] std::optional<Match> find(std::string_view text, std::size_t from = 0) const {
+    Patience endless;
+    return find(text, from, endless);
+  }
+  /// What a byte of text costs at most.
+  [[nodiscard]] std::size_t steps() const { return steps_.size(); }
 
   using Bytes256 = std::bitset<256>;
   struct Step {

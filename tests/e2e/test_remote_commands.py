@@ -307,6 +307,15 @@ def test_results_of_some_jobs_are_asked_of_these_alone(berth):
     assert [run["job"] for run in told["runs"]] == [ids[1]] and told["next"] is None
 
 
+def test_patterns_that_would_keep_the_daemon_busy_are_refused(berth):
+    pattern = "(?:" + "a?" * 50 + "){60}b([0-9])"
+    for metrics, words in (([{"name": f"m{n}", "pattern": pattern} for n in range(20)], "together are too large"),
+                           ([{"name": f"m{n}", "pattern": "x([0-9])"} for n in range(101)], "more than 100")):
+        with pytest.raises(berthlib.ApiError) as refused:
+            berth.api("POST", "/api/results/runs", {"ids": "all", "metrics": metrics})
+        assert refused.value.status == 400 and words in str(refused.value)
+
+
 def test_results_are_the_same_from_another_machine(berth, tmp_path):
     (tmp_path / "sweep.yaml").write_text(SWEEP)
     (tmp_path / "train.sh").write_text(TRAIN)

@@ -37,6 +37,32 @@ TEST(WorkerTest, FinishesWhatWasPostedBeforeItGoes) {
   EXPECT_EQ(done, 100);
 }
 
+TEST(WorkerTest, DropsWhatHasNotBegunWhenItGivesUp) {
+  std::atomic<bool> begun{false};
+  std::atomic<int> done{0};
+  Worker worker("test");
+  worker.post([&, token = worker.token()] {
+    begun = true;
+    while (!token.stop_requested()) {
+      std::this_thread::yield();
+    }
+  });
+  while (!begun) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 100; ++i) {
+    worker.post([&done] { ++done; });
+  }
+  worker.give_up();
+  EXPECT_EQ(worker.backlog(), 0U);
+  std::atomic<bool> after{false};
+  worker.post([&after] { after = true; });
+  while (!after) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(done, 0);
+}
+
 TEST(WorkerTest, TakesTasksFromManyThreads) {
   int sum = 0;  // only ever touched by the worker
   {

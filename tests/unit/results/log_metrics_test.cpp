@@ -140,6 +140,22 @@ TEST(LogMetricsTest, FindsWhatAPatternOfTheUserSays) {
   EXPECT_EQ(found.at("acc").taken(Take::mean, false), 91.5);
 }
 
+TEST(LogMetricsTest, GivesUpInTheMiddleOfALine) {
+  std::string many;
+  for (int i = 0; i < 1000; ++i) {
+    many += "a?";
+  }
+  std::vector<LogMetric> metrics;
+  metrics.push_back({"acc", Pattern::compile(many + "b([0-9])").value()});
+  int asked = 0;
+  LogScanner scanner(metrics, Patience([&asked] { return ++asked == 3; }));
+  // Some 10^8 steps.
+  scanner.feed(std::string(LogScanner::kLineMax, 'a') + "\nb1\nloss: 0.5\n");
+  EXPECT_TRUE(scanner.gave_up());
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(std::move(scanner).take().empty());
+}
+
 TEST(LogMetricsTest, StaysSmallHoweverLongTheLogIs) {
   const std::vector<LogMetric> none;
   LogScanner lines(none);
