@@ -84,7 +84,8 @@ void check_health(ApplyContext& c, Gpu& gpu) {
     if (why) {
       attempt->second.sick_card = fmt::format("GPU {}: {}", gpu.facts.index, *why);
     }
-    if (!gpu.facts.trouble.empty() && gpu.known) {
+    // One that is merely unreadable may be at work: nothing new starts there, and what runs goes on.
+    if (gpu.facts.lost && gpu.known) {
       c.give_way(attempt->second, GivesWay::gpu_lost,
                  fmt::format("GPU {}: {}", gpu.facts.index, gpu.facts.trouble));
     }
@@ -182,6 +183,23 @@ void note_company(State& state, const Gpu& gpu) {
   }
 }
 
+/// Which card it was, and since when that has been quiet, a daemon that was started anew cannot know:
+/// any of them, until now.
+void suppose_strangers(State& state, const Attempt& parked, Millis now) {
+  const auto is_of_it = [&](const Gpu& gpu) {
+    return std::ranges::find(parked.gpus, gpu.facts.uuid) != parked.gpus.end();
+  };
+  if (std::ranges::none_of(state.gpus, [&](const Gpu& gpu) {
+        return is_of_it(gpu) && gpu.stranger_seen.has_value();
+      })) {
+    for (Gpu& gpu : state.gpus) {
+      if (is_of_it(gpu)) {
+        gpu.stranger_seen = now;
+      }
+    }
+  }
+}
+
 /// Attempts that stand still for strangers go on once all their cards have been quiet.
 void unpark_quiet(ApplyContext& c) {
   State& state = c.state;
@@ -196,6 +214,7 @@ void unpark_quiet(ApplyContext& c) {
     Attempt& attempt = state.attempts.at(id);
     const Job& job = state.jobs.at(attempt.job);
     const Rules& rules = state.rules_of(job);
+    suppose_strangers(state, attempt, c.now.mono);
     const bool busy = std::ranges::any_of(attempt.gpus, [&](const std::string& uuid) {
       const Gpu* gpu = state.gpu(uuid);
       const auto disturbed = gpu == nullptr ? std::nullopt : last_disturbed(*gpu, rules);
@@ -275,6 +294,15 @@ Result<Answer> apply_drain(ApplyContext& c, const event::DrainGpu& drain_gpu) {
     // Somebody has looked at it, so those that failed there may come back.
     for (auto& [job, cards] : state.avoiding) {
       std::erase_if(cards, [&uuid](const Avoided& avoided) { return avoided.gpu == uuid; });
+    }
+    // Nor does what runs there fail because of it any more.
+    if (it != state.gpus.end()) {
+      for (const Claim& claim : it->claims) {
+        if (const auto attempt = state.attempts.find(claim.attempt);
+            attempt != state.attempts.end()) {
+          attempt->second.sick_card.clear();
+        }
+      }
     }
     c.step.changes.push_back(
         change::History{"undrained", {}, {}, {}, fmt::format("GPU {}", drain_gpu.gpu), c.now.wall});

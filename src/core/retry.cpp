@@ -37,11 +37,14 @@ void raise_memory(Retry& retry, const Finding& finding, const RetryCase& job) {
   if (request.gpu_memory) {
     // Of a card something is always taken: who needs nearly all of it gets it whole.
     const Bytes more = raised(finding, job);
-    if (more <= *job.largest - *job.largest / 20) {
+    const Bytes nearly_all = *job.largest - *job.largest / 20;
+    if (more <= nearly_all) {
       request.gpu_memory = more;
       retry.next = fmt::format("trying again with {}", format_size(more));
     } else {
+      // Strangers who may share a card with one that has not said what it needs leave too little.
       request.gpu_memory.reset();
+      request.rules.insert_or_assign("min_free_memory", exact_size(nearly_all));
       retry.next = "trying again with a whole card";
     }
   } else if (job.card && *job.largest > *job.card + *job.card / 20) {

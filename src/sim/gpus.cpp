@@ -90,6 +90,7 @@ GpuSample Gpus::measure(Millis begun) {
     facts.index = static_cast<std::uint32_t>(i);
     facts.name = "simulated";
     facts.trouble = card.trouble;
+    facts.lost = card.lost;
     if (card.trouble.empty()) {
       Bytes used = 0;
       std::uint32_t load = 0;
@@ -164,20 +165,17 @@ void Gpus::trouble(bool vanish) {
   if (vanish) {
     cards_[i].vanished = true;
   } else {
-    cards_[i].trouble = "the GPU is lost";
+    cards_[i].lost = random_.percent(50);
+    cards_[i].trouble = cards_[i].lost ? "the GPU is lost" : "Unknown Error";
   }
-  timeline_.after(random_.skewed(500, 10'000), Of::world, [this, i] {
-    cards_[i].vanished = false;
-    cards_[i].trouble.clear();
-  });
+  timeline_.after(random_.skewed(500, 10'000), Of::world, [this, i] { cards_[i].recover(); });
 }
 
 void Gpus::calm() {
   calm_ = true;
   strangers_.clear();
   for (Card& card : cards_) {
-    card.vanished = false;
-    card.trouble.clear();
+    card.recover();
   }
 }
 

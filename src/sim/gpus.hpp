@@ -48,7 +48,12 @@ class Gpus {
     std::string uuid;
     Bytes total = 0;
     std::string trouble;
+    bool lost = false;
     bool vanished = false;
+    void recover() {
+      trouble.clear();
+      lost = vanished = false;
+    }
   };
 
   void begin();

@@ -255,7 +255,7 @@ void Player::sample(const Op& op) {
       card.unknown_utilization();
     }
     if (dice % 19 == 0) {
-      card.trouble("fell off the bus");
+      dice % 2 == 0 ? card.lost("fell off the bus") : card.unreadable("Unknown Error");
     } else if (dice % 23 == 0) {
       card.unknown_memory();
     }

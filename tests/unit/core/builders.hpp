@@ -166,7 +166,11 @@ class GpuBuilder {
     facts_.ecc_uncorrected = errors;
     return *this;
   }
-  GpuBuilder& trouble(std::string why) {
+  GpuBuilder& lost(std::string why) {
+    facts_.lost = true;
+    return unreadable(std::move(why));
+  }
+  GpuBuilder& unreadable(std::string why) {
     facts_.trouble = std::move(why);
     return *this;
   }

@@ -323,7 +323,7 @@ const std::vector<Case> kUnknown = {
      "1:1", "2:gpu(unknown,claimed)"},
     {"ACardInTroubleIsNotUsed",
      [](World& w) {
-       w.see({a_gpu(0).trouble("GPU is lost"), a_gpu(1)});
+       w.see({a_gpu(0).lost("GPU is lost"), a_gpu(1)});
        w.submit(copies(2, a_job()));
      },
      "1:1", "2:gpu(trouble,claimed)"},
@@ -451,7 +451,7 @@ const std::vector<Case> kClaims = {
        w.decide();
        w.succeed(1);
        w.wait(Millis{1});
-       w.see({a_gpu(0).trouble("GPU is lost")});
+       w.see({a_gpu(0).lost("GPU is lost")});
        EXPECT_EQ(w.state.gpus[0].claims.size(), 1U);
      },
      "", ""},

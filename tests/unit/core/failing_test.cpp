@@ -156,7 +156,10 @@ TEST(OutOfGpuMemory, BecauseOfItsSizeTheJobGetsMoreThenAWholeCardThenNothing) {
   EXPECT_EQ(request_of(w, 1).gpu_memory, 19 * kGiB + 896 * kMiB);
   fail_with(w, 1, "CUDA error: out of memory\n");
   EXPECT_EQ(message_of(w, 1), "out of GPU memory; trying again with a whole card");
-  w.see_again();
+  // Whole it is only as far as nobody else holds much of it.
+  w.see({a_gpu(0).with(a_stranger().memory(10 * kGiB))});
+  EXPECT_EQ(w.decide(), "");
+  w.see_idle(1);
   EXPECT_EQ(w.decide(), "1:0");
   fail_with(w, 1, "CUDA error: out of memory\n");
   EXPECT_EQ(w.stored(1), "failed");

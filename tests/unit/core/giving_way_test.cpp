@@ -392,6 +392,22 @@ const std::vector<Case> kPause = {
        EXPECT_EQ(w.told(), "unparked");
      },
      "", ""},
+    {"ARestartDoesNotMakeItGoOnSooner",
+     [](World& w) {
+       park(w);
+       w.wait(30 * kSecond);
+       w.state = restore(w.ledger.snapshot(), w.state.rules, w.state.host, w.now);
+       w.see({a_gpu(0).with(own().utilization(0))});
+       EXPECT_EQ(w.effects(), "");
+       const auto reasons = explain(w.state, *w.state.job(JobId{1}), w.now);
+       ASSERT_EQ(reasons.size(), 1U);
+       EXPECT_NE(reasons[0].text.find("somebody else on GPU 0;"), std::string::npos)
+           << reasons[0].text;
+       w.wait(kMinute);
+       w.see({a_gpu(0).with(own().utilization(0))});
+       EXPECT_EQ(w.effects(), "resume");
+     },
+     "", ""},
     {"AStrangerThatComesAndGoesDoesNotMakeItFlap",
      [](World& w) {
        park(w);

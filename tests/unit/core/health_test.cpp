@@ -92,7 +92,7 @@ const std::vector<Case> kRunning = {
     {"ALostCardEndsItsJobWithoutAskingItFirst",
      [](World& w) {
        run(w);
-       w.see({a_gpu(0).trouble("GPU is lost")});
+       w.see({a_gpu(0).lost("GPU is lost")});
        EXPECT_EQ(w.effects(), "kill");
        EXPECT_FALSE(std::get<effect::Kill>(w.last.effects[0]).warn);
        EXPECT_EQ(w.told(), "gives_way");
@@ -102,7 +102,7 @@ const std::vector<Case> kRunning = {
     {"ALostCardIsToldOnce",
      [](World& w) {
        run(w);
-       w.see({a_gpu(0).trouble("GPU is lost")});
+       w.see({a_gpu(0).lost("GPU is lost")});
        w.wait(kSecond);
        w.see_again();
        EXPECT_EQ(w.effects(), "");
@@ -111,8 +111,18 @@ const std::vector<Case> kRunning = {
     {"AJobOnAnotherCardIsNotConcerned",
      [](World& w) {
        run(w, 2);
-       w.see({a_gpu(0), a_gpu(1).trouble("GPU is lost")});
+       w.see({a_gpu(0), a_gpu(1).lost("GPU is lost")});
        EXPECT_EQ(w.effects(), "");
+     },
+     "", ""},
+    {"ACardThatCannotBeReadKeepsItsJobAndGetsNoOther",
+     [](World& w) {
+       run(w);
+       w.see({a_gpu(0).unreadable("Unknown Error")});
+       EXPECT_EQ(w.effects(), "");
+       w.submit({a_job()});
+       EXPECT_EQ(w.effects(), "");
+       EXPECT_EQ(w.alive(), "1:running 2:queued");
      },
      "", ""},
     {"AHardwareErrorLeavesTheRunningJobToItsFate",

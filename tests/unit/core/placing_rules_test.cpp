@@ -351,7 +351,7 @@ const std::vector<Case> kOutOfUse = {
      "1:0", ""},
     {"ALostCardIsUsedAgainWhenItHasComeBack",
      [](World& w) {
-       w.see({a_gpu(0).trouble("GPU is lost")});
+       w.see({a_gpu(0).lost("GPU is lost")});
        w.submit({a_job()});
        EXPECT_EQ(w.decide(), "");
        EXPECT_EQ(w.waits(), "1:gpu(trouble)");
