@@ -42,12 +42,16 @@ describe('a change of rules', () => {
     rule('max_gpu', 'this run'),
     rule('queue.car.limit', 'berth.yaml'),
     rule('queue.bus.limit', 'default', '0'),
+    rule('resources.licence', 'berth.yaml', '2'),
+    rule('resources.disk', 'this run', '3'),
   ];
   const all = Object.fromEntries(before.map(({ key }) => [key, '7']));
   const kept = [
     { key: 'max_gpu', value: '1' },
     { key: 'queue.car.limit', value: '1' },
     { key: 'queue.bus.limit', value: '0' },
+    { key: 'resources.licence', value: '2' },
+    { key: 'resources.disk', value: '3' },
   ];
 
   it('for this run is undone so that berth.yaml is followed again', () => {

@@ -45,7 +45,7 @@ export const isOwn = (rule: Rule, scope: string): boolean =>
     : rule.source === scope.replace(':', ' ');
 
 /** Totals of resources and limits of queues are of no layer: below them is nothing to go back to. */
-const isKept = ({ key }: Rule) => /^resource\.|^queue\..+\.limit$/.test(key);
+const isKept = ({ key }: Rule) => /^resources\.|^queue\..+\.limit$/.test(key);
 
 /**
  * Takes a change back, to where each value came from: what berth.yaml says is to follow that file again, and
