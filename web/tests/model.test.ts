@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { paced } from '../src/lib/pace';
 import { markOf } from '../src/pages/gpu/card';
+import { freeOf } from '../src/pages/gpu/page';
 import { niceTicks, shortNumber } from '../src/pages/results/plot';
 import { fitting } from '../src/pages/state/timeline';
 import type { Gpu, GpuProcess, JobDetail, Results, Rule, Span } from '../src/api/types';
@@ -83,6 +84,23 @@ describe('the memory of a card', () => {
         }),
       ),
     ).toEqual({ own: 30, foreign: 20, claimed: 10, free: 40, total: 100 });
+  });
+  it('is promised to each job for itself', () => {
+    const split = splitMemory(
+      gpu({
+        memory_used: 40,
+        processes: [
+          process({ pid: 1, memory: 25, job: 1, attempt: 1 }),
+          process({ pid: 2, memory: 10, job: 1, attempt: 1 }),
+          process({ pid: 3, memory: 5, job: 2, attempt: 3 }),
+        ],
+        claims: [
+          { job: 1, attempt: 1, memory: 20 },
+          { job: 2, attempt: 3, memory: 30 },
+        ],
+      }),
+    );
+    expect(split).toEqual({ own: 40, foreign: 0, claimed: 25, free: 35, total: 100 });
   });
   it('is all promised where a job has the whole card', () => {
     const split = splitMemory(gpu({ claims: [{ job: 1, attempt: 1, memory: null }] }));
@@ -452,6 +470,21 @@ describe('an axis', () => {
     ]);
     expect(niceTicks(3, 3)).toContain(3);
     expect(niceTicks(-1, 11)).toEqual([-5, 0, 5, 10, 15]);
+  });
+});
+
+describe('what is free', () => {
+  it('is what jobs may have: not cards that are left to others or out of use', () => {
+    const claims = [{ job: 1, attempt: 1, memory: 60 }];
+    const reserved = 'left to others (gpu_left)';
+    const gpus = [
+      gpu({ state: 'free' }),
+      gpu({ state: 'free', reserved }),
+      gpu({ state: 'claimed', claims }),
+      gpu({ state: 'claimed', claims, reserved }),
+      gpu({ state: 'drained', trouble: 'out of use: dust' }),
+    ];
+    expect(freeOf(gpus)).toEqual({ cards: 1, memory: 140 });
   });
 });
 

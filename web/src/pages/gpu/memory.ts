@@ -1,6 +1,6 @@
 // What the memory of a card is made of.
 
-import type { Gpu } from '../../api/types';
+import type { Gpu, GpuProcess } from '../../api/types';
 
 export interface Split {
   own: number;
@@ -17,13 +17,25 @@ export function splitMemory(gpu: Gpu): Split | null {
   const used = gpu.memory_used;
   if (total === null || used === null || total <= 0) return null;
   const processes = gpu.processes ?? [];
+  const usedBy = (of: (process: GpuProcess) => boolean) =>
+    processes.filter(of).reduce((sum, process) => sum + (process.memory ?? 0), 0);
   const own = Math.min(
     used,
-    processes.reduce((sum, process) => sum + (process.job ? (process.memory ?? 0) : 0), 0),
+    usedBy((process) => process.job !== null),
   );
   const room = Math.max(0, total - used);
-  const whole = gpu.claims.some((claim) => claim.memory === null);
-  const promised = gpu.claims.reduce((sum, claim) => sum + (claim.memory ?? 0), 0);
-  const claimed = whole ? room : Math.min(room, Math.max(0, promised - own));
+  // A job that uses more than it was promised takes nothing of what another has not used yet.
+  const open = gpu.claims.map(({ job, attempt, memory }) =>
+    memory === null
+      ? room
+      : Math.max(
+          0,
+          memory - usedBy((process) => process.job === job && process.attempt === attempt),
+        ),
+  );
+  const claimed = Math.min(
+    room,
+    open.reduce((sum, rest) => sum + rest, 0),
+  );
   return { own, claimed, foreign: used - own, free: room - claimed, total };
 }

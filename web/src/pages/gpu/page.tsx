@@ -10,36 +10,40 @@ import { bytes, count } from '../../lib/format';
 import { later } from '../../lib/later';
 import { useNow } from '../../lib/now';
 import { Command, Empty, Skeleton, StateIcon } from '../../ui/basic';
-import { GpuCard, SHOWN } from './card';
+import { GpuCard, SHOWN, markOf } from './card';
 import { splitMemory } from './memory';
 
 const HistoryDialog = later(() => import('./history'));
 
 const SEED_POINTS = 90;
 
+/** What jobs may have: a card that is out of use, or left to others, is free for none of them. */
+export function freeOf(gpus: readonly Gpu[]): { cards: number; memory: number } {
+  return {
+    cards: gpus.filter((gpu) => markOf(gpu) === 'free').length,
+    memory: gpus
+      .filter((gpu) => !gpu.trouble && !gpu.reserved)
+      .reduce((sum, gpu) => sum + (splitMemory(gpu)?.free ?? 0), 0),
+  };
+}
+
 function Totals({ gpus }: { gpus: Gpu[] }) {
   const { t, language } = useLanguage();
   const { data: status } = useStatus();
-  const free = gpus.filter((gpu) => gpu.state === 'free').length;
-  // What is out of use is free for nobody.
-  const splits = gpus
-    .filter((gpu) => !gpu.trouble)
-    .map(splitMemory)
-    .filter((split) => split !== null);
-  const freeMemory = splits.reduce((sum, split) => sum + split.free, 0);
+  const free = freeOf(gpus);
   const busy = gpus.map((gpu) => gpu.utilization).filter((value) => value !== null);
   const mean = busy.length ? Math.round(busy.reduce((a, b) => a + b, 0) / busy.length) : null;
   return (
     <div className="totals">
       <div>
         <span className="total">
-          {free}
+          {free.cards}
           <small> / {gpus.length}</small>
         </span>
         <span className="muted">{t('gpu.freeCards')}</span>
       </div>
       <div>
-        <span className="total">{bytes(freeMemory)}</span>
+        <span className="total">{bytes(free.memory)}</span>
         <span className="muted">{t('gpu.freeMemory')}</span>
       </div>
       <div>
