@@ -1,11 +1,12 @@
 import { QueryClientProvider } from '@tanstack/react-query';
-import { render, screen } from '@testing-library/react';
+import { render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { queryClient } from '../src/api/data';
 import { JOB_STATES, type Batch } from '../src/api/types';
 import { LanguageProvider } from '../src/i18n';
 import ResultsPage, { shownBatches } from '../src/pages/results/page';
+import RulePage from '../src/pages/rule/page';
 import Groups from '../src/pages/state/groups';
 import { OverlayProvider } from '../src/ui/overlay';
 import type { ReactNode } from 'react';
@@ -32,16 +33,25 @@ const answers = (address: URL): unknown => {
       return { queues: [] };
     case '/api/results':
       return { by: [], groups: [], warnings: [] };
+    case '/api/rules':
+      return { rules: [] };
+    case '/api/rules/history':
+      return { changes: [] };
     default:
       return { waiting: 0, holdups: [] };
   }
 };
 
+let asked: string[]; // of rules
+
 beforeEach(() => {
   queryClient.clear();
-  vi.stubGlobal('fetch', (request: Request) =>
-    Promise.resolve(Response.json(answers(new URL(request.url)))),
-  );
+  asked = [];
+  vi.stubGlobal('fetch', (request: Request) => {
+    const address = new URL(request.url);
+    if (address.pathname === '/api/rules') asked.push(address.pathname + address.search);
+    return Promise.resolve(Response.json(answers(address)));
+  });
 });
 
 const page = (children: ReactNode) =>
@@ -69,6 +79,15 @@ describe('more batches than are told at once', () => {
     expect(select.value).toBe('1');
     expect(await screen.findByRole('option', { name: '1 · sweep-1' })).toBeTruthy();
     expect(screen.getAllByRole('option')).toHaveLength(2);
+  });
+  it('have rules that can be looked at, however old they are', async () => {
+    page(<RulePage />);
+    const scope = await screen.findByLabelText<HTMLSelectElement>('Whose rules');
+    await userEvent.click(await screen.findByRole('button', { name: 'Older batches' }));
+    expect(await screen.findByRole('option', { name: 'Batch 1 · sweep-1' })).toBeTruthy();
+    await userEvent.selectOptions(scope, 'batch:1');
+    await waitFor(() => expect(asked.at(-1)).toBe('/api/rules?batch=1'));
+    expect(screen.queryByRole('button', { name: 'Older batches' })).toBeNull();
   });
   it('are not told twice', () => {
     const newest = [batch(3), batch(2)];

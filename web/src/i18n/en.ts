@@ -396,6 +396,7 @@ export const en = {
   'rule.instance': 'Instance',
   'rule.queue': 'Queue {name}',
   'rule.batch': 'Batch {name}',
+  'rule.older': 'Older batches',
   'rule.search': 'Search rules',
   'rule.lead':
     'A rule comes from the closest that says something of it: job, batch, queue, this run, berth.yaml, default.',

@@ -381,6 +381,7 @@ export const zh: Record<keyof typeof en, string> = {
   'rule.instance': '实例',
   'rule.queue': '队列 {name}',
   'rule.batch': '批次 {name}',
+  'rule.older': '更早的批次',
   'rule.search': '搜索规则',
   'rule.lead': '规则取自最近的来源：任务、批次、队列、本次运行、berth.yaml、默认值。',
   'rule.type': '类型：{type}',

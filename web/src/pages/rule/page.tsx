@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Eye, Search, Undo2 } from 'lucide-react';
 import { useMemo, useState, type ReactNode } from 'react';
 import { api } from '../../api/client';
@@ -39,24 +39,47 @@ export function sourceName(source: string, t: Translate): string {
   return kind === 'queue' || kind === 'batch' ? t(`rule.${kind}`, { name }) : source;
 }
 
-function useScopes(): (readonly [string, string])[] {
+/** Whose rules are shown: of all queues, and of the newest batches until older ones are wanted, too. */
+function Scope({ value, onChange }: { value: string; onChange: (scope: string) => void }) {
   const { t } = useLanguage();
   const { data: queues } = useQuery({ queryKey: ['queues'], queryFn: api.queues });
-  const { data: batches } = useQuery({ queryKey: ['batches'], queryFn: () => api.batches() });
-  return useMemo(
+  const batches = useInfiniteQuery({
+    queryKey: ['batches', 'pages'],
+    queryFn: ({ pageParam }) => api.batches(pageParam),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+  const options = useMemo(
     () => [
       ['instance', t('rule.instance')] as const,
       ...(queues?.queues ?? []).map(
         (queue) => [`queue:${queue.name}`, t('rule.queue', { name: queue.name })] as const,
       ),
-      ...(batches?.batches ?? [])
-        .slice(0, 30)
+      ...(batches.data?.pages ?? [])
+        .flatMap((page) => page.batches)
         .map(
-          (batch) =>
-            [`batch:${batch.id}`, t('rule.batch', { name: batch.name || batch.id })] as const,
+          ({ id, name }) =>
+            [
+              `batch:${id}`,
+              t('rule.batch', { name: name ? `${id} · ${name}` : String(id) }),
+            ] as const,
         ),
     ],
-    [queues, batches, t],
+    [queues, batches.data, t],
+  );
+  return (
+    <div className="row">
+      <Select hidden label={t('rule.scope')} value={value} options={options} onChange={onChange} />
+      {batches.hasNextPage && (
+        <Button
+          look="quiet"
+          disabled={batches.isFetchingNextPage}
+          onClick={() => void batches.fetchNextPage()}
+        >
+          {t('rule.older')}
+        </Button>
+      )}
+    </div>
   );
 }
 
@@ -247,7 +270,6 @@ export default function RulePage() {
   const [wanted, setWanted] = useState('');
   const [draft, setDraft] = useDraft(`rules ${scope}`, UNCHANGED);
   const oneColumn = useNarrow(ONE_COLUMN);
-  const scopes = useScopes();
   const { data, error, isPending } = useQuery({
     queryKey: ['rules', scope],
     queryFn: () => api.rules(scopeQuery(scope)),
@@ -296,7 +318,7 @@ export default function RulePage() {
     <>
       <header className="page-head">
         <h1>{t('nav.rule')}</h1>
-        <Select hidden label={t('rule.scope')} value={scope} options={scopes} onChange={setScope} />
+        <Scope value={scope} onChange={setScope} />
         <div className="search">
           <Search size={15} aria-hidden />
           <input
