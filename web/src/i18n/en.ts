@@ -510,6 +510,9 @@ export const en = {
   'results.metric': 'Metric',
   'results.parameter': 'Parameter',
   'results.spread': 'Dots are means; bars reach one standard deviation to either side.',
+  'results.means': 'Lines join the means.',
+  'results.someLines': 'The first {count} of {total} lines are drawn.',
+  'results.someRows': 'The first {count} of {total} rows are shown; the files have all.',
   'results.noPlot': 'Nothing to draw.',
   'results.plotTitle': '{metric} against {parameter}: means and standard deviations',
 } as const;

@@ -492,6 +492,9 @@ export const zh: Record<keyof typeof en, string> = {
   'results.metric': '指标',
   'results.parameter': '参数',
   'results.spread': '圆点为均值，误差线为上下各一个标准差。',
+  'results.means': '折线连接各均值。',
+  'results.someLines': '仅绘制 {total} 条线中的前 {count} 条。',
+  'results.someRows': '仅显示 {total} 行中的前 {count} 行；导出的文件包含全部。',
   'results.noPlot': '没有可绘制的数据。',
   'results.plotTitle': '{metric} 随 {parameter} 的均值与标准差',
 };

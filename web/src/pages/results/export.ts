@@ -38,6 +38,12 @@ export interface PlotPoint {
   std: number;
 }
 
+/** As numbers where they are numbers. */
+export function byValue(a: string, b: string): number {
+  const [p, q] = [Number(a), Number(b)];
+  return Number.isNaN(p) || Number.isNaN(q) ? a.localeCompare(b) : p - q;
+}
+
 /** The means of a metric for each value of a parameter, in the order of numbers where they are numbers. */
 export function plotPoints(
   results: Results,
@@ -56,10 +62,7 @@ export function plotPoints(
     lines.set(line, points);
   }
   for (const points of lines.values()) {
-    points.sort((a, b) => {
-      const [p, q] = [Number(a.x), Number(b.x)];
-      return Number.isNaN(p) || Number.isNaN(q) ? a.x.localeCompare(b.x) : p - q;
-    });
+    points.sort((a, b) => byValue(a.x, b.x));
   }
   return lines;
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { ChartNoAxesCombined, Download } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { memo, useMemo, useState } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { api, ranges } from '../../api/client';
 import { useLive } from '../../api/data';
@@ -12,85 +12,118 @@ import { Select } from '../../ui/fields';
 import { csv, metricsOf, plotPoints, save } from './export';
 import { Plot, shortNumber } from './plot';
 
-function Table({ results, metrics }: { results: Results; metrics: string[] }) {
-  const { t } = useLanguage();
+/** What is shown at first, and with every click more; thousands of rows are slow to draw, and again and again. */
+const ROWS = 200;
+const MORE_ROWS = 1_000;
+
+export const Table = memo(function Table({
+  results,
+  metrics,
+}: {
+  results: Results;
+  metrics: string[];
+}) {
+  const { t, language } = useLanguage();
+  const [most, setMost] = useState(ROWS);
+  const { groups } = results;
+  const shown = groups.slice(0, most);
+  // The best is what one looks for.
+  const best = groups.slice(most).filter((group) => group.best);
   return (
-    <div className="scroll-x" tabIndex={0} role="region" aria-label={t('nav.results')}>
-      <table className="plain">
-        <thead>
-          <tr>
-            {results.by.map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-            <th scope="col" className="num">
-              {t('results.runs')}
-            </th>
-            {metrics.map((name) => (
-              <th key={name} scope="col" className="num">
-                {name}
-              </th>
-            ))}
-            <th scope="col">{t('results.jobs')}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {results.groups.map((group, i) => (
-            <tr key={i} className={group.best ? 'best' : ''}>
+    <>
+      <div className="scroll-x" tabIndex={0} role="region" aria-label={t('nav.results')}>
+        <table className="plain">
+          <thead>
+            <tr>
               {results.by.map((name) => (
-                <td key={name} className="mono">
-                  {group.params[name] ?? '–'}
-                </td>
+                <th key={name} scope="col">
+                  {name}
+                </th>
               ))}
-              <td className="num nowrap">
-                {group.runs}
-                {group.failed > 0 && (
-                  <span className="state-failed">
-                    {' · '}
-                    {t('results.failed', { count: group.failed })}
-                  </span>
-                )}
-                {group.not_ended > 0 && (
-                  <span className="muted"> · {t('results.open', { count: group.not_ended })}</span>
-                )}
-              </td>
-              {metrics.map((name) => {
-                const metric = group.metrics[name];
-                return (
-                  <td key={name} className="num nowrap mono">
-                    {metric?.mean === null || metric?.mean === undefined ? (
-                      '–'
-                    ) : (
-                      <>
-                        {shortNumber(metric.mean)}
-                        {metric.std !== null && metric.n > 1 && (
-                          <span className="muted"> ± {shortNumber(metric.std)}</span>
-                        )}
-                      </>
-                    )}
-                  </td>
-                );
-              })}
-              <td>
-                <span className="chips">
-                  {group.jobs.slice(0, 6).map((job) =>
-                    job.job ? (
-                      <Link key={job.job} href={`/state/${job.job}`} className="chip mono">
-                        {job.job}
-                      </Link>
-                    ) : null,
-                  )}
-                  {group.jobs.length > 6 && <span className="muted">+{group.jobs.length - 6}</span>}
-                </span>
-              </td>
+              <th scope="col" className="num">
+                {t('results.runs')}
+              </th>
+              {metrics.map((name) => (
+                <th key={name} scope="col" className="num">
+                  {name}
+                </th>
+              ))}
+              <th scope="col">{t('results.jobs')}</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {[...shown, ...best].map((group, i) => (
+              <tr key={i} className={group.best ? 'best' : ''}>
+                {results.by.map((name) => (
+                  <td key={name} className="mono">
+                    {group.params[name] ?? '–'}
+                  </td>
+                ))}
+                <td className="num nowrap">
+                  {group.runs}
+                  {group.failed > 0 && (
+                    <span className="state-failed">
+                      {' · '}
+                      {t('results.failed', { count: group.failed })}
+                    </span>
+                  )}
+                  {group.not_ended > 0 && (
+                    <span className="muted">
+                      {' '}
+                      · {t('results.open', { count: group.not_ended })}
+                    </span>
+                  )}
+                </td>
+                {metrics.map((name) => {
+                  const metric = group.metrics[name];
+                  return (
+                    <td key={name} className="num nowrap mono">
+                      {metric?.mean === null || metric?.mean === undefined ? (
+                        '–'
+                      ) : (
+                        <>
+                          {shortNumber(metric.mean)}
+                          {metric.std !== null && metric.n > 1 && (
+                            <span className="muted"> ± {shortNumber(metric.std)}</span>
+                          )}
+                        </>
+                      )}
+                    </td>
+                  );
+                })}
+                <td>
+                  <span className="chips">
+                    {group.jobs.slice(0, 6).map((job) =>
+                      job.job ? (
+                        <Link key={job.job} href={`/state/${job.job}`} className="chip mono">
+                          {job.job}
+                        </Link>
+                      ) : null,
+                    )}
+                    {group.jobs.length > 6 && (
+                      <span className="muted">+{group.jobs.length - 6}</span>
+                    )}
+                  </span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {groups.length > most && (
+        <div className="row wrap">
+          <span className="muted">
+            {t('results.someRows', {
+              count: count(most, language),
+              total: count(groups.length, language),
+            })}
+          </span>
+          <Button onClick={() => setMost(most + MORE_ROWS)}>{t('batch.more')}</Button>
+        </div>
+      )}
+    </>
   );
-}
+});
 
 /** As many as the daemon reads for one table. */
 const MOST_RUNS = 10_000;
@@ -230,7 +263,7 @@ export default function ResultsPage() {
             </Panel>
           )}
           <Panel>
-            <Table results={data} metrics={metrics} />
+            <Table key={batch} results={data} metrics={metrics} />
           </Panel>
         </div>
       )}

@@ -1,15 +1,17 @@
 // A metric against a parameter: means with their spread.
 
-import { useEffect, useId, useRef, useState } from 'react';
+import { memo, useEffect, useId, useMemo, useRef, useState } from 'react';
 import { useLanguage } from '../../i18n';
-import type { PlotPoint } from './export';
+import { count } from '../../lib/format';
+import { byValue, type PlotPoint } from './export';
 
 const LEAST_WIDTH = 320;
 const HEIGHT = 300;
 const LEFT = 76;
 const BOTTOM = 52;
-/** Lines stand side by side, so that none hides another. */
+/** Lines stand side by side, so that none hides another, and keep to their value of the parameter. */
 const ASIDE = 7;
+const SHARE = 0.8;
 const CAP = 3;
 const NEARLY = 1e-9;
 const TOP = 12;
@@ -24,6 +26,13 @@ const COLOURS = [
   '--paused',
   '--queued',
 ];
+const DASHES = [undefined, '7 3', '2 3'];
+/** As many as can be told from each other. */
+const MOST_LINES = COLOURS.length * DASHES.length;
+/** Of more points only the lines are drawn. */
+const MOST_DOTS = 1_000;
+const LABEL = 14;
+const LETTER = 7;
 const TICKS = 4;
 
 export function shortNumber(value: number): string {
@@ -43,10 +52,15 @@ export function niceTicks(low: number, high: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
 }
 
+const lookOf = (line: number) => ({
+  color: `var(${COLOURS[line % COLOURS.length]})`,
+  strokeDasharray: DASHES[Math.floor(line / COLOURS.length)],
+});
+
 const spread = (x: number, low: number, high: number) =>
   `M${x} ${low}V${high}M${x - CAP} ${low}h${2 * CAP}M${x - CAP} ${high}h${2 * CAP}`;
 
-export function Plot({
+export const Plot = memo(function Plot({
   lines,
   metric,
   parameter,
@@ -55,7 +69,7 @@ export function Plot({
   metric: string;
   parameter: string;
 }) {
-  const { t } = useLanguage();
+  const { t, language } = useLanguage();
   const title = useId();
   const place = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(LEAST_WIDTH);
@@ -66,20 +80,24 @@ export function Plot({
     resized.observe(element);
     return () => resized.disconnect();
   }, []);
-  const xs = [...new Set([...lines.values()].flat().map((point) => point.x))].sort((a, b) => {
-    const [p, q] = [Number(a), Number(b)];
-    return Number.isNaN(p) || Number.isNaN(q) ? a.localeCompare(b) : p - q;
-  });
-  const all = [...lines.values()].flat();
+  const drawn = useMemo(() => [...lines].slice(0, MOST_LINES), [lines]);
+  const all = useMemo(() => drawn.flatMap(([, points]) => points), [drawn]);
+  const xs = useMemo(() => {
+    const sorted = [...new Set(all.map((point) => point.x))].sort(byValue);
+    return new Map(sorted.map((x, i) => [x, i]));
+  }, [all]);
   if (!all.length) return <p className="muted">{t('results.noPlot')}</p>;
   const low = Math.min(...all.map((point) => point.mean - point.std));
   const high = Math.max(...all.map((point) => point.mean + point.std));
   const ticks = niceTicks(low, high);
   const [from = 0, to = 1] = [ticks[0], ticks.at(-1)];
-  const middle = (x: string) =>
-    LEFT + ((width - LEFT - RIGHT) * (xs.indexOf(x) + 0.5)) / Math.max(1, xs.length);
-  const px = (x: string, line: number) => middle(x) + (line - (lines.size - 1) / 2) * ASIDE;
+  const room = (width - LEFT - RIGHT) / xs.size;
+  const aside = Math.min(ASIDE, (SHARE * room) / drawn.length);
+  const middle = (x: string) => LEFT + room * ((xs.get(x) ?? 0) + 0.5);
+  const px = (x: string, line: number) => middle(x) + (line - (drawn.length - 1) / 2) * aside;
   const py = (y: number) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (y - from) / (to - from));
+  const names = [...xs.keys()].map((x) => x.slice(0, LABEL));
+  const every = Math.ceil((LETTER * (1 + Math.max(...names.map((name) => name.length)))) / room);
   return (
     <figure>
       <div ref={place} className="plot-place">
@@ -99,11 +117,14 @@ export function Plot({
               </text>
             </g>
           ))}
-          {xs.map((x) => (
-            <text key={x} x={middle(x)} y={HEIGHT - BOTTOM + 18} textAnchor="middle">
-              {x.slice(0, 14)}
-            </text>
-          ))}
+          {[...xs].map(
+            ([x, i]) =>
+              i % every === 0 && (
+                <text key={x} x={middle(x)} y={HEIGHT - BOTTOM + 18} textAnchor="middle">
+                  {names[i]}
+                </text>
+              ),
+          )}
           <text
             className="plot-name"
             x={LEFT + (width - LEFT - RIGHT) / 2}
@@ -119,15 +140,15 @@ export function Plot({
           >
             {metric}
           </text>
-          {[...lines].map(([name, points], i) => {
-            const colour = `var(${COLOURS[i % COLOURS.length]})`;
-            return (
-              <g key={name} style={{ color: colour }}>
-                <polyline
-                  className="plot-line"
-                  points={points.map((point) => `${px(point.x, i)},${py(point.mean)}`).join(' ')}
-                />
-                {points.map((point) => (
+          {drawn.map(([name, points], i) => (
+            <g key={name} style={{ color: lookOf(i).color }}>
+              <polyline
+                className="plot-line"
+                strokeDasharray={lookOf(i).strokeDasharray}
+                points={points.map((point) => `${px(point.x, i)},${py(point.mean)}`).join(' ')}
+              />
+              {all.length <= MOST_DOTS &&
+                points.map((point) => (
                   <g key={point.x}>
                     <path
                       className="plot-spread"
@@ -142,17 +163,29 @@ export function Plot({
                     </circle>
                   </g>
                 ))}
-              </g>
-            );
-          })}
+            </g>
+          ))}
         </svg>
       </div>
-      <figcaption className="muted">{t('results.spread')}</figcaption>
-      {lines.size > 1 && (
+      <figcaption className="muted">
+        {t(all.length <= MOST_DOTS ? 'results.spread' : 'results.means')}
+        {lines.size > drawn.length &&
+          ` ${t('results.someLines', {
+            count: count(drawn.length, language),
+            total: count(lines.size, language),
+          })}`}
+      </figcaption>
+      {drawn.length > 1 && (
         <ul className="legend">
-          {[...lines.keys()].map((name, i) => (
+          {drawn.map(([name], i) => (
             <li key={name}>
-              <i style={{ background: `var(${COLOURS[i % COLOURS.length]})` }} aria-hidden />
+              <svg width={22} height={10} style={{ color: lookOf(i).color }} aria-hidden>
+                <path
+                  className="plot-line"
+                  strokeDasharray={lookOf(i).strokeDasharray}
+                  d="M0 5h22"
+                />
+              </svg>
               {name}
             </li>
           ))}
@@ -160,4 +193,4 @@ export function Plot({
       )}
     </figure>
   );
-}
+});
