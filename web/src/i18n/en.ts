@@ -83,6 +83,8 @@ export const en = {
   'help.error': 'Jump to the first error',
   'help.wrap': 'Wrap long lines',
   'help.follow': 'Follow the end',
+  'help.along': 'earlier or later on the same card',
+  'help.across': 'another card, about that time',
   'gpu.simulated': 'simulated GPUs',
   'gpu.unknown': 'The driver does not say how much memory is in use.',
   'gpu.own': 'own use',

@@ -83,6 +83,8 @@ export const zh: Record<keyof typeof en, string> = {
   'help.error': '跳到第一个错误',
   'help.wrap': '自动换行',
   'help.follow': '跟随末尾',
+  'help.along': '同一张卡上更早或更晚的任务',
+  'help.across': '另一张卡上相近时间的任务',
   'gpu.simulated': '模拟 GPU',
   'gpu.unknown': '驱动未报告显存使用情况。',
   'gpu.own': '自己使用',

@@ -22,6 +22,10 @@ const LOG: readonly (readonly [string, Key])[] = [
   ['w', 'help.wrap'],
   ['f', 'help.follow'],
 ];
+const TIMELINE: readonly (readonly [string, Key])[] = [
+  ['← →', 'help.along'],
+  ['↑ ↓', 'help.across'],
+];
 
 function Keys({ of, title }: { of: readonly (readonly [string, Key])[]; title: string }) {
   const { t } = useLanguage();
@@ -55,6 +59,7 @@ export function Help({ open, onClose }: { open: boolean; onClose: () => void }) 
         />
         <Keys of={JOBS} title={t('help.jobs')} />
         <Keys of={LOG} title={t('help.log')} />
+        <Keys of={TIMELINE} title={t('view.timeline')} />
       </div>
     </Dialog>
   );

@@ -48,3 +48,41 @@ export function lanes(
     .map((uuid) => lane(uuid, uuid.slice(0, 12)));
   return [...known, ...others];
 }
+
+/** Its element. An attempt has a bar on every card that it held. */
+export const idOf = (lane: Lane, bar: Bar): string => `bar-${lane.uuid}-${bar.span.attempt}`;
+
+/** Which bar a key leads to, from another: along its card in time, or to what ran on the next at about that time. */
+export function neighbour(drawn: readonly Lane[], id: string, key: string): string | null {
+  const full = drawn.filter((lane) => lane.bars.length);
+  const row = full.findIndex((lane) => lane.bars.some((bar) => idOf(lane, bar) === id));
+  const lane = full[row];
+  if (!lane) return null;
+  const at = lane.bars.findIndex((bar) => idOf(lane, bar) === id);
+  const along = (to: number) => {
+    const bar = lane.bars.at(to);
+    return bar ? idOf(lane, bar) : null;
+  };
+  const across = (to: Lane | undefined) => {
+    const begin = lane.bars[at]?.begin ?? 0;
+    const far = (bar: Bar) => Math.abs(bar.begin - begin);
+    const next = to?.bars.reduce((a, b) => (far(b) < far(a) ? b : a));
+    return to && next ? idOf(to, next) : null;
+  };
+  switch (key) {
+    case 'ArrowLeft':
+      return at > 0 ? along(at - 1) : null;
+    case 'ArrowRight':
+      return along(at + 1);
+    case 'Home':
+      return along(0);
+    case 'End':
+      return along(-1);
+    case 'ArrowUp':
+      return across(full[row - 1]);
+    case 'ArrowDown':
+      return across(full[row + 1]);
+    default:
+      return null;
+  }
+}

@@ -2,7 +2,7 @@
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { ChartGantt } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useMemo, useState, type KeyboardEvent } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../../api/client';
 import { useGpus } from '../../api/data';
@@ -12,7 +12,7 @@ import { duration, tick } from '../../lib/format';
 import { useNow } from '../../lib/now';
 import { Empty, Skeleton } from '../../ui/basic';
 import { Segmented } from '../../ui/fields';
-import { lanes } from './lanes';
+import { idOf, lanes, neighbour } from './lanes';
 
 const MINUTE = 60_000;
 const SPANS = {
@@ -64,6 +64,17 @@ export default function Timeline() {
     () => lanes(gpus ?? [], data?.attempts ?? [], from, now),
     [gpus, data, from, now],
   );
+  // Of thousands of bars one is a stop on the way with Tab; arrows lead on from there.
+  const [focused, setFocused] = useState('');
+  const ids = drawn.flatMap((lane) => lane.bars.map((bar) => idOf(lane, bar)));
+  const stop = ids.includes(focused) ? focused : ids[0];
+  const walk = (event: KeyboardEvent) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const next = neighbour(drawn, focused, event.key);
+    if (!next) return;
+    event.preventDefault();
+    document.getElementById(next)?.focus();
+  };
   const at = (time: number) => `${(100 * (time - from)) / SPANS[name]}%`;
   return (
     <div className="stack">
@@ -92,7 +103,7 @@ export default function Timeline() {
         </Empty>
       )}
       {data && drawn.some((lane) => lane.bars.length) && (
-        <div className="gantt" role="region" aria-label={t('view.timeline')}>
+        <div className="gantt" role="region" aria-label={t('view.timeline')} onKeyDown={walk}>
           <div className="gantt-axis" aria-hidden>
             {Array.from({ length: TICKS + 1 }, (_, i) => (
               <span key={i} style={{ left: `${(100 * i) / TICKS}%` }}>
@@ -111,10 +122,14 @@ export default function Timeline() {
                         ? t('attempt.revoked')
                         : t(`state.${bar.span.state}`),
                   });
+                  const id = idOf(lane, bar);
                   return (
                     <button
-                      key={bar.span.attempt}
+                      key={id}
+                      id={id}
                       type="button"
+                      tabIndex={id === stop ? 0 : -1}
+                      onFocus={() => setFocused(id)}
                       className={`gantt-bar bar-${bar.span.state}`}
                       style={{
                         left: at(bar.begin),
