@@ -20,6 +20,9 @@ globalThis.ResizeObserver ??= class {
     return undefined;
   }
 } as unknown as typeof ResizeObserver;
+if (!('getClientRects' in Range.prototype)) {
+  Object.assign(Range.prototype, { getClientRects: () => [] });
+}
 
 afterEach(() => {
   cleanup();

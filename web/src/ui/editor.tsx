@@ -5,8 +5,6 @@ import {
   closeBrackets,
   closeBracketsKeymap,
   completionKeymap,
-  type CompletionContext,
-  type CompletionResult,
 } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands';
 import { json } from '@codemirror/lang-json';
@@ -32,8 +30,9 @@ import {
 } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
-import schema from '../../../docs/formats/jobfile.schema.json';
 import type { Dialect, Problem } from '../api/types';
+import { complete } from './completion';
+import { AT_START } from './vocabulary';
 
 const look = EditorView.theme({
   '&': { backgroundColor: 'var(--log-bg)', color: 'var(--ink)', fontSize: '13px', height: '100%' },
@@ -75,6 +74,8 @@ const colours = HighlightStyle.define([
   { tag: tags.meta, color: 'var(--paused)' },
 ]);
 
+const FILLED = new RegExp(`\\{(?:${AT_START.join('|')})\\}`);
+
 /** Blocks of commands between numbers; what is in braces is filled in. */
 const commands = StreamLanguage.define({
   token(stream) {
@@ -83,7 +84,7 @@ const commands = StreamLanguage.define({
       if (stream.match(/\s*[\d.]+\s*(?:,\s*[\d.]+\s*)?(?=#|$)/)) return 'number';
     }
     if (stream.match(/#.*$/)) return /^[\d.,\s]+#/.test(stream.string.trim()) ? 'comment' : null;
-    if (stream.match(/\{(?:work_dir|uni_id|gpu_list)\}/)) return 'variableName';
+    if (stream.match(FILLED)) return 'variableName';
     if (stream.match(/"[^"]*"|'[^']*'/)) return 'string';
     if (stream.match(/--?[A-Za-z][\w-]*/)) return 'keyword';
     stream.next();
@@ -103,67 +104,6 @@ export function languageOf(dialect: Dialect): Extension {
     case 'commands':
       return commands;
   }
-}
-
-interface Described {
-  properties?: Record<string, { description?: string }>;
-}
-
-const KEYS = (() => {
-  const found = new Map<string, string>();
-  const defs = schema.$defs as unknown as Record<string, Described>;
-  for (const part of [schema as unknown as Described, ...Object.values(defs)]) {
-    for (const [key, value] of Object.entries(part.properties ?? {})) {
-      if (!found.has(key)) found.set(key, value.description ?? '');
-    }
-  }
-  return [...found].map(([label, info]) => ({
-    label,
-    info,
-    type: 'property',
-    apply: `${label}: `,
-  }));
-})();
-
-const EXPERIMENT_KEYS = [
-  'jobs',
-  'name',
-  'config',
-  'algorithm',
-  'log_path',
-  'extra_args',
-  'gpu_id',
-].map((label) => ({ label, type: 'property', apply: `${label}: ` }));
-const PLACEHOLDERS = ['{work_dir}', '{uni_id}'].map((label) => ({ label, type: 'variable' }));
-const DIRECTIVES = [
-  '--job-name=',
-  '--gpus=',
-  '--time=',
-  '--mem=',
-  '--cpus-per-task=',
-  '--array=',
-].map((label) => ({ label: `#SBATCH ${label}`, type: 'keyword' }));
-
-function complete(dialect: Dialect) {
-  return (context: CompletionContext): CompletionResult | null => {
-    const line = context.state.doc.lineAt(context.pos);
-    const before = line.text.slice(0, context.pos - line.from);
-    if (dialect === 'native' || dialect === 'fedwhat') {
-      const key = /^[\s-]*([\w]*)$/.exec(before) ?? /[{,]\s*([\w]*)$/.exec(before);
-      if (!key || (!key[1] && !context.explicit)) return null;
-      return {
-        from: context.pos - (key[1]?.length ?? 0),
-        options: dialect === 'native' ? KEYS : EXPERIMENT_KEYS,
-        validFor: /^\w*$/,
-      };
-    }
-    const word = context.matchBefore(dialect === 'script' ? /^#\S*\s?\S*/ : /\{\w*/);
-    if (!word && !context.explicit) return null;
-    return {
-      from: word?.from ?? context.pos,
-      options: dialect === 'script' ? DIRECTIVES : PLACEHOLDERS,
-    };
-  };
 }
 
 /** Where a problem stands in the text; one without a line stands at the first. */
@@ -267,7 +207,11 @@ export default function Editor({
     view.current?.dispatch({
       effects: language.current.reconfigure([
         languageOf(dialect),
-        autocompletion({ override: [complete(dialect)] }),
+        autocompletion({
+          override: [complete(dialect)],
+          // Behind the mark of a directive come its options.
+          activateOnCompletion: ({ type }) => type === 'keyword',
+        }),
       ]),
     });
   }, [dialect, label, readOnly]);

@@ -1,5 +1,7 @@
 // A sweep as a job file.
 
+import { AT_START } from '../../ui/vocabulary';
+
 export interface Axis {
   name: string;
   values: string;
@@ -38,19 +40,6 @@ function axesOf(sweep: Sweep): Axis[] {
     ...(sweep.seeds.trim() ? [seeds] : []),
   ];
 }
-
-/** Filled in when a job starts. */
-const AT_START = [
-  'gpu_list',
-  'gpu_count',
-  'gpu_uuids',
-  'job_id',
-  'batch_id',
-  'uni_id',
-  'work_dir',
-  'log_path',
-  'port',
-];
 
 /** {words} that nothing fills in, most often a slip; ${word} is the shell's, {{word}} meant as it is. */
 export function unfilled(sweep: Sweep): string[] {
