@@ -5,6 +5,8 @@ import {
   insertBracket,
   startCompletion,
 } from '@codemirror/autocomplete';
+import { openLintPanel } from '@codemirror/lint';
+import { gotoLine, openSearchPanel } from '@codemirror/search';
 import { EditorSelection } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { act, render, waitFor } from '@testing-library/react';
@@ -13,6 +15,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import schema from '../../docs/formats/jobfile.schema.json';
 import type { Dialect } from '../src/api/types';
+import { LanguageProvider } from '../src/i18n';
 import { EXAMPLES } from '../src/pages/command/samples';
 import Editor from '../src/ui/editor';
 import {
@@ -30,7 +33,9 @@ const CURSOR = '‸';
 /** An editor of a text, with the cursor in its place. */
 function edit(dialect: Dialect, text: string): EditorView {
   const { container } = render(
-    <Editor label="text" value="" dialect={dialect} problems={[]} onChange={() => undefined} />,
+    <LanguageProvider>
+      <Editor label="text" value="" dialect={dialect} problems={[]} onChange={() => undefined} />
+    </LanguageProvider>,
   );
   const view = EditorView.findFromDOM(container);
   if (!view) throw new Error('there is no editor');
@@ -211,5 +216,24 @@ describe('what is offered', () => {
     ['options', 'script', '#SBATCH ‸', DIRECTIVES['#SBATCH'] ?? []],
   ])('as %s of %s is what may stand there', async (_, dialect, text, words) => {
     expect(all(await offered(edit(dialect, text)))).toEqual(all(words));
+  });
+});
+
+describe('in Chinese', () => {
+  it.each([
+    ['the search', openSearchPanel],
+    ['the list of problems', openLintPanel],
+    ['the way to a line', gotoLine],
+  ])('%s is, too', (_, command) => {
+    localStorage.setItem('berth.language', 'zh');
+    const view = edit('commands', '‸');
+    act(() => void command(view));
+    const panel = view.dom.querySelector('.cm-panels');
+    const said = [...(panel?.querySelectorAll('*') ?? [])].flatMap((part) => [
+      ...['placeholder', 'aria-label'].map((name) => part.getAttribute(name) ?? ''),
+      part.children.length ? '' : part.textContent,
+    ]);
+    expect(said.join('')).toMatch(/[一-鿿]/);
+    expect(said.join('')).not.toMatch(/[a-z]/i);
   });
 });

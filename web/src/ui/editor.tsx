@@ -31,6 +31,7 @@ import {
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 import type { Dialect, Problem } from '../api/types';
+import { useLanguage, type Key, type Translate } from '../i18n';
 import { complete } from './completion';
 import { AT_START } from './vocabulary';
 
@@ -106,6 +107,37 @@ export function languageOf(dialect: Dialect): Extension {
   }
 }
 
+/** What the parts of the editor say by themselves. */
+const PHRASES = {
+  Completions: 'editor.completions',
+  'Control character': 'editor.control',
+  'Selection deleted': 'editor.deleted',
+  Diagnostics: 'editor.problems',
+  'No diagnostics': 'editor.noProblems',
+  close: 'common.close',
+  Find: 'editor.find',
+  next: 'editor.next',
+  previous: 'editor.previous',
+  all: 'editor.all',
+  'match case': 'editor.case',
+  regexp: 'editor.pattern',
+  'by word': 'editor.words',
+  Replace: 'editor.replaceBy',
+  replace: 'editor.replace',
+  'replace all': 'editor.replaceAll',
+  'replaced match on line $': 'editor.replaced',
+  'replaced $ matches': 'editor.replacedAll',
+  'current match': 'editor.match',
+  'on line': 'editor.onLine',
+  'Go to line': 'editor.line',
+  go: 'editor.go',
+} as const satisfies Record<string, Key>;
+
+const phrases = (t: Translate): Extension =>
+  EditorState.phrases.of(
+    Object.fromEntries(Object.entries(PHRASES).map(([phrase, key]) => [phrase, t(key)])),
+  );
+
 /** Where a problem stands in the text; one without a line stands at the first. */
 export function diagnosticOf(doc: Text, problem: Problem): Diagnostic {
   const line = doc.line(Math.min(doc.lines, Math.max(1, problem.line ?? 1)));
@@ -138,6 +170,8 @@ export default function Editor({
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const language = useRef(new Compartment());
+  const words = useRef(new Compartment());
+  const { t } = useLanguage();
   const latest = useRef({ onChange, onSubmit });
   useEffect(() => {
     latest.current = { onChange, onSubmit };
@@ -161,6 +195,7 @@ export default function Editor({
           highlightSelectionMatches(),
           lintGutter(),
           language.current.of([]),
+          words.current.of([]),
           syntaxHighlighting(colours),
           look,
           EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
@@ -215,6 +250,9 @@ export default function Editor({
       ]),
     });
   }, [dialect, label, readOnly]);
+  useEffect(() => {
+    view.current?.dispatch({ effects: words.current.reconfigure(phrases(t)) });
+  }, [t, label, readOnly]);
   useEffect(() => {
     const mine = view.current;
     if (!mine) return;
