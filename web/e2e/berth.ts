@@ -50,8 +50,6 @@ export class Instance {
       cwd: this.work,
     });
     await until('the daemon answers', () => this.get('/api/status').then(Boolean, () => false));
-    // What listened before a crash listens again only where a file says so.
-    if (this.port) await this.ui(this.port);
   }
 
   /** Without a chance to put anything in order. */

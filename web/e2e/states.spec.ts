@@ -64,6 +64,11 @@ test('a daemon that crashes is missed, found again, and nothing is lost', async 
     await page.locator('.rail').getByRole('link', { name: 'Rules' }).click();
     await expect(page.getByText('The daemon does not answer.')).toBeVisible();
     await instance.start();
+    // Nobody asks it to: it listens where it did.
+    expect(await instance.get('/api/listen')).toMatchObject({
+      listening: true,
+      port: instance.port,
+    });
     await expect(page.locator('h1')).toHaveText('Rules');
     await expect(page.locator('.rule').nth(20)).toBeVisible();
     await page.locator('.rail').getByRole('link', { name: 'Jobs' }).click();
