@@ -1,16 +1,21 @@
 // The list of jobs, its order, and that all who look see the same.
 
-import { expect, test, waiting } from './berth';
+import { expect, test, waiting, type Instance } from './berth';
 import type { Page } from '@playwright/test';
+
+interface Noted {
+  clickedAt?: number;
+  seenAt?: number;
+}
 
 /** Notes in a page when something can first be seen there. */
 async function awaits(page: Page, selector: string): Promise<() => Promise<number>> {
   await page.evaluate((what) => {
-    const seen = globalThis as typeof globalThis & { seenAt?: number };
-    delete seen.seenAt;
+    const noted = globalThis as Noted;
+    delete noted.seenAt;
     const look = () => {
       if (!document.querySelector(what)) return;
-      seen.seenAt ??= Date.now();
+      noted.seenAt ??= Date.now();
       watcher.disconnect();
     };
     const watcher = new MutationObserver(look);
@@ -19,50 +24,135 @@ async function awaits(page: Page, selector: string): Promise<() => Promise<numbe
   }, selector);
   return async () => {
     await page.locator(selector).waitFor({ state: 'attached' });
-    return page.evaluate(
-      () => (globalThis as typeof globalThis & { seenAt?: number }).seenAt ?? Date.now(),
-    );
+    return page.evaluate(() => (globalThis as Noted).seenAt ?? Date.now());
   };
 }
 
-test('two browsers stay in step', async ({ console: page, browser, instance, cookies }) => {
-  const context = await browser.newContext({ storageState: cookies, baseURL: instance.origin });
-  const other = await context.newPage();
-  for (const one of [page, other]) {
-    await one.goto('/ui/state?q=in-step');
-    await expect(one.getByText('No job fits')).toBeVisible();
-    await expect(one.locator('.pulse.live')).toBeVisible();
-  }
-  // Both clocks are of one machine: from the answer that one browser got to what the other shows.
-  const took = async (what: string, selector: string, act: () => Promise<unknown>) => {
-    const seen = await awaits(other, selector);
-    await act();
-    const begin = Date.now();
-    const late = Math.max(0, (await seen()) - begin);
-    test.info().annotations.push({ type: 'in step', description: `${what}: ${late} ms` });
-    // A second is meant, and where nothing else runs it is a tenth of that; polling takes longer.
-    expect(late, what).toBeLessThan(5_000);
-  };
-  const answer = (path: string) =>
-    page.waitForResponse((response) => response.url().endsWith(path) && response.ok());
-  const press = async (name: string) => {
-    const answered = answer(`/api/jobs/${name.toLowerCase()}`);
-    await page.getByRole('toolbar').getByRole('button', { name }).click();
-    if (name === 'Kill') {
-      await page.getByRole('alertdialog').getByRole('button', { name }).click();
+/** What is done in one browser, and what shows it in another. */
+type Act = readonly [what: string, seen: string, act: () => Promise<unknown>];
+
+const IN_STEP: readonly {
+  of: string;
+  path: string;
+  ready: string;
+  acts: (page: Page, instance: Instance) => Act[];
+}[] = [
+  {
+    of: 'jobs',
+    path: '/ui/state?q=in-step',
+    ready: '.empty',
+    acts: (page, instance) => {
+      const press = async (name: string) => {
+        await page.locator('[data-job] input').check();
+        await page.getByRole('toolbar').getByRole('button', { name }).click();
+        if (name !== 'Kill') return;
+        await page.getByRole('alertdialog').getByRole('button', { name }).click();
+      };
+      const seen = (state: string) => `[data-job] .badge-${state}`;
+      return [
+        ['submit', seen('queued'), () => waiting(instance, 'in-step')],
+        ['pause', seen('paused'), () => press('Pause')],
+        ['resume', seen('queued'), () => press('Resume')],
+        ['pause', seen('paused'), () => press('Pause')],
+        ['resume', seen('queued'), () => press('Resume')],
+        ['kill', seen('cancelled'), () => press('Kill')],
+        ['undo', seen('queued'), () => page.getByRole('button', { name: 'Undo' }).last().click()],
+        ['kill', seen('cancelled'), () => press('Kill')],
+      ];
+    },
+  },
+  {
+    of: 'cards',
+    path: '/ui/gpu',
+    ready: '.gpu-card:nth-of-type(4)',
+    acts: (page) => {
+      const choose = (item: string) => async () => {
+        await page.getByRole('button', { name: 'Actions for GPU 1' }).click();
+        await page.getByRole('menuitem', { name: item }).click();
+      };
+      const state = '.gpu-card:nth-of-type(2) .gpu-state';
+      // Jobs of another test may still run on it.
+      const drained = `${state}:is(.drained, .draining)`;
+      const used = `${state}:not(.drained, .draining)`;
+      return Array.from({ length: 4 }, (): Act[] => [
+        ['drain', drained, choose('Drain: start nothing more here')],
+        ['use again', used, choose('Use it again')],
+      ]).flat();
+    },
+  },
+  {
+    of: 'queues',
+    path: '/ui/state?view=groups',
+    ready: '[aria-label="Pause in-step"]',
+    acts: (page) => {
+      const button = (name: string) => page.getByRole('button', { name: `${name} in-step` });
+      const seen = (name: string) => `[aria-label="${name} in-step"]`;
+      return Array.from({ length: 4 }, (): Act[] => [
+        ['pause', seen('Resume'), () => button('Pause').click()],
+        ['resume', seen('Pause'), () => button('Resume').click()],
+      ]).flat();
+    },
+  },
+  {
+    of: 'rules',
+    path: '/ui/rule',
+    ready: 'input[aria-label="max_concurrent"]',
+    acts: (page) =>
+      Array.from({ length: 7 }, (_, i): Act => {
+        const value = String(101 + i);
+        const seen = `input[aria-label="max_concurrent"][value="${value}"]`;
+        return [
+          `max_concurrent=${value}`,
+          seen,
+          async () => {
+            await page.getByRole('textbox', { name: 'max_concurrent' }).fill(value);
+            await page.getByRole('button', { name: 'Apply for this run' }).click();
+          },
+        ];
+      }),
+  },
+];
+
+for (const { of, path, ready, acts } of IN_STEP) {
+  test(`two browsers stay in step: ${of}`, async ({
+    console: page,
+    browser,
+    instance,
+    cookies,
+  }) => {
+    const id = await waiting(instance, 'of a queue', { queue: 'in-step' });
+    const context = await browser.newContext({ storageState: cookies, baseURL: instance.origin });
+    const other = await context.newPage();
+    for (const one of [page, other]) {
+      await one.goto(path);
+      await expect(one.locator(ready)).toBeVisible();
+      await expect(one.locator('.pulse.live')).toBeVisible();
     }
-    await answered;
-  };
-  let id = 0;
-  await took('submit', '[data-job] .badge-queued', async () => {
-    id = await waiting(instance, 'in-step');
+    await page.evaluate(() =>
+      document.addEventListener(
+        'click',
+        () => ((globalThis as Noted).clickedAt = Date.now()),
+        true,
+      ),
+    );
+    // From the last click in one browser to when the other shows what it did: both clocks are of one machine.
+    const late: number[] = [];
+    for (const [what, selector, act] of acts(page, instance)) {
+      const seen = await awaits(other, selector);
+      const before = Date.now();
+      await act();
+      const clicked = await page.evaluate(() => (globalThis as Noted).clickedAt ?? 0);
+      late.push((await seen()) - Math.max(before, clicked));
+      test.info().annotations.push({ type: 'in step', description: `${what}: ${late.at(-1)} ms` });
+    }
+    // A second is promised. What else runs may hold up one of them or another, not most of them.
+    expect(late.length).toBeGreaterThanOrEqual(7);
+    expect(late.sort((a, b) => a - b)[Math.floor(late.length / 2)]).toBeLessThan(1_000);
+    await context.close();
+    await instance.post('/api/rules', { unset: ['max_concurrent'] });
+    await instance.post('/api/jobs/kill', { ids: [id] });
   });
-  await page.locator(`[data-job="${id}"] input`).check();
-  await took('pause', `[data-job="${id}"] .badge-paused`, () => press('Pause'));
-  await took('resume', `[data-job="${id}"] .badge-queued`, () => press('Resume'));
-  await took('kill', `[data-job="${id}"] .badge-cancelled`, () => press('Kill'));
-  await context.close();
-});
+}
 
 test('the columns sort, in the address, and what changes finds its place', async ({
   console: page,

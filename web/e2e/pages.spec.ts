@@ -227,24 +227,33 @@ for (const look of LOOKS) {
   });
 }
 
-test('the first page is small and quick', async ({ console: page }) => {
-  const sizes: number[] = [];
-  page.on('response', (response) => {
-    if (response.url().includes('/ui/')) {
-      sizes.push(Number(response.headers()['content-length'] ?? 0));
-    }
-  });
-  await page.goto('/ui/gpu');
-  await page.locator('.gpu-card').first().waitFor();
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  expect(sizes.every((size) => size > 0)).toBe(true);
-  expect(total).toBeLessThan(300_000);
-  const paint = await page.evaluate(
-    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
-  );
-  test.info().annotations.push({
-    type: 'first paint',
-    description: `${Math.round(paint)} ms, ${total} bytes`,
-  });
-  expect(paint).toBeGreaterThan(0);
+test('the first page is small and quick', async ({ browser, instance, cookies }) => {
+  const paints: number[] = [];
+  // Each in a browser that has nothing yet; what else runs may hold up one or another.
+  for (let load = 0; load < 3; load += 1) {
+    const context = await browser.newContext({ storageState: cookies, baseURL: instance.origin });
+    const page = await context.newPage();
+    const sizes: number[] = [];
+    page.on('response', (response) => {
+      if (response.url().includes('/ui/')) {
+        sizes.push(Number(response.headers()['content-length'] ?? 0));
+      }
+    });
+    await page.goto('/ui/gpu');
+    await page.locator('.gpu-card').first().waitFor();
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    expect(sizes.every((size) => size > 0)).toBe(true);
+    expect(total).toBeLessThan(300_000);
+    const paint = await page.evaluate(
+      () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
+    );
+    expect(paint).toBeGreaterThan(0);
+    paints.push(paint);
+    test.info().annotations.push({
+      type: 'first paint',
+      description: `${Math.round(paint)} ms, ${total} bytes`,
+    });
+    await context.close();
+  }
+  expect(Math.min(...paints)).toBeLessThan(1_000);
 });
