@@ -198,6 +198,14 @@ export async function signIn(context: BrowserContext, instance: Instance): Promi
   await page.close();
 }
 
+/** In the editor, in place of what stands there. */
+export async function write(page: Page, text: string) {
+  const editor = page.locator('.cm-content');
+  await editor.click();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(text);
+}
+
 export interface Look {
   width: 1440 | 1024 | 390;
   theme: 'light' | 'dark';

@@ -1,5 +1,7 @@
 // What one does to jobs.
 
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test, until, waiting } from './berth';
 import type { Page } from '@playwright/test';
 
@@ -236,6 +238,85 @@ test('many jobs at once, by keys', async ({ console: page, instance }) => {
   await expect(bar).toHaveCount(0);
 });
 
+test('many jobs are resumed, moved, run again and forgotten together', async ({
+  console: page,
+  instance,
+}) => {
+  const ids = [await waiting(instance, 'together-1'), await waiting(instance, 'together-2')];
+  const all = async (state: string) => {
+    for (const id of ids) await instance.reaches(id, state);
+  };
+  await instance.post('/api/jobs/pause', { ids: ids.join(',') });
+  await page.goto('/ui/state?q=together-');
+  await page.getByLabel('Select all that are loaded').check();
+  const bar = page.getByRole('toolbar');
+  const question = page.getByRole('alertdialog');
+  await bar.getByRole('button', { name: 'Resume' }).click();
+  await all('queued');
+  await undo(page);
+  await all('paused');
+  await menu(page, 'Move to another queue');
+  await page.getByRole('textbox', { name: 'Queue' }).fill('elsewhere');
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+  await expect(page.locator('[data-job] .cell-queue')).toHaveText(['elsewhere', 'elsewhere']);
+  await undo(page);
+  await expect(page.locator('[data-job] .cell-queue')).toHaveText(['default', 'default']);
+  await instance.post('/api/jobs/kill', { ids });
+  await expect(page.locator('[data-job] .badge-cancelled')).toHaveCount(2);
+  await bar.getByRole('button', { name: 'Run again' }).click();
+  const done = page.getByText('2 wait again.');
+  await question.or(done).first().waitFor();
+  if (await question.isVisible()) {
+    await question.getByRole('button', { name: 'Run again' }).click();
+  }
+  await expect(done).toBeVisible();
+  await all('queued');
+  await instance.post('/api/jobs/kill', { ids });
+  await expect(page.locator('[data-job] .badge-cancelled')).toHaveCount(2);
+  await menu(page, 'Forget');
+  await question.getByRole('button', { name: 'Cancel' }).click();
+  await expect(bar).toContainText('2 selected');
+  await menu(page, 'Forget');
+  await question.getByRole('button', { name: 'Forget' }).click();
+  await expect(page.getByText('2 forgotten.')).toBeVisible();
+  await expect(page.getByText('No job fits')).toBeVisible();
+  await expect(bar).toHaveCount(0);
+  expect(await instance.jobs({ ids: ids.join(',') })).toEqual([]);
+});
+
+test('a job that is moved to the end runs after the others', async ({
+  console: page,
+  instance,
+}) => {
+  await instance.post('/api/rules', { set: [{ key: 'queue.ends.limit', value: '1' }] });
+  await instance.post('/api/jobs/pause', { queue: 'ends' });
+  const [first = 0, second = 0] = [
+    await instance.add('echo first >> order', { queue: 'ends' }),
+    await instance.add('echo second >> order', { queue: 'ends' }),
+  ];
+  await open(page, first);
+  await menu(page, 'Move to the end');
+  await expect(page.getByText('1 moved.')).toBeVisible();
+  await instance.post('/api/jobs/resume', { queue: 'ends' });
+  for (const id of [first, second]) await instance.reaches(id, 'succeeded');
+  expect(readFileSync(path.join(instance.work, 'order'), 'utf8')).toBe('second\nfirst\n');
+});
+
+test('a bar of the timeline leads to its job', async ({ console: page, instance }) => {
+  const id = await instance.add(LONG, {
+    name: 'on-the-timeline',
+    gpus: { min: 1, max: 1 },
+    gpu_memory: 1024 ** 3,
+  });
+  await instance.reaches(id, 'running');
+  await page.goto('/ui/state?view=timeline');
+  await page.getByRole('radio', { name: '10 min' }).click();
+  await page.getByRole('button', { name: `${id} on-the-timeline · running` }).click();
+  await expect(page).toHaveURL(new RegExp(`/ui/state/${id}$`));
+  await expect(page.locator('h1')).toHaveText('on-the-timeline');
+  await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
+});
+
 test('a job that leaves the list is no longer selected', async ({ console: page, instance }) => {
   const ids = [await waiting(instance, 'leaves-1'), await waiting(instance, 'leaves-2')];
   await page.goto('/ui/state?state=queued&q=leaves-');
@@ -394,6 +475,11 @@ test('a log is searched, coloured, wrapped, and shows its first error', async ({
   await expect(page.locator('.log-bar')).toContainText('1 / 11');
   await page.getByRole('button', { name: 'Next match' }).click();
   await expect(page.locator('.log-bar')).toContainText('2 / 11');
+  await page.getByRole('button', { name: 'Previous match' }).click();
+  await expect(page.locator('.log-bar')).toContainText('1 / 11');
+  await page.getByRole('button', { name: 'Previous match' }).click();
+  await expect(page.locator('.log-bar')).toContainText('11 / 11');
+  await expect(page.locator('.log-line.flash')).toContainText('step 779');
   await page.getByRole('button', { name: 'Wrap long lines' }).click();
   await expect(page.locator('.log-lines.wrap')).toBeVisible();
   const download = page.waitForEvent('download');
@@ -414,7 +500,7 @@ test('a log is followed while it is written', async ({ console: page, instance }
   await instance.post('/api/jobs/kill', { ids: [id], grace_ms: 100 });
 });
 
-test('what is done to cards and the instance is seen by others', async ({
+test('a paused instance goes on from its banner, in every browser', async ({
   console: page,
   browser,
   instance,
@@ -422,14 +508,18 @@ test('what is done to cards and the instance is seen by others', async ({
 }) => {
   const context = await browser.newContext({ storageState: cookies, baseURL: instance.origin });
   const other = await context.newPage();
-  await other.goto('/ui/gpu');
-  await other.locator('.gpu-card').nth(2).waitFor();
+  await other.goto('/ui/rule');
   await page.goto('/ui/gpu');
-  await page.getByRole('button', { name: 'Actions for GPU 2' }).click();
-  await page.getByRole('menuitem', { name: /Drain/ }).click();
-  await expect(other.locator('.gpu-card').nth(2)).toContainText('drained');
-  await undo(page);
-  await expect(other.locator('.gpu-card').nth(2)).not.toContainText('drained');
+  await instance.post('/api/jobs/pause', { instance: true });
+  const id = await instance.add('true', { name: 'held-with-all' });
+  for (const one of [page, other]) {
+    await expect(one.getByText('The instance is paused')).toBeVisible();
+  }
+  await page.locator('.banner').getByRole('button', { name: 'Resume' }).click();
+  await instance.reaches(id, 'succeeded');
+  for (const one of [page, other]) {
+    await expect(one.getByText('The instance is paused')).toHaveCount(0);
+  }
   await context.close();
 });
 

@@ -183,6 +183,35 @@ test('a hundred thousand jobs scroll, and a very long command is cut on the scre
   }
 });
 
+test('listening is stopped in the console, and the page is back when it begins again', async ({
+  browser,
+}) => {
+  const instance = new Instance('sim:1x24GiB');
+  try {
+    await instance.start();
+    const page = await opened(browser, instance);
+    const listening = async () =>
+      ((await instance.get('/api/listen')) as { listening: boolean }).listening;
+    await page.goto(`${instance.origin}/ui/setting`);
+    const stop = page.getByRole('button', { name: 'Stop listening' });
+    const question = page.getByRole('alertdialog');
+    await stop.click();
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    expect(await listening()).toBe(true);
+    await stop.click();
+    await question.getByRole('button', { name: 'Stop listening' }).click();
+    await until('it does not listen', async () => !(await listening()));
+    const gone = page.getByRole('alert').getByText('The daemon does not answer.');
+    await expect(gone).toBeVisible();
+    await instance.ui(instance.port);
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await expect(gone).toHaveCount(0);
+    await expect(stop).toBeVisible();
+  } finally {
+    await instance.close();
+  }
+});
+
 test('on a phone a job is found, looked at and killed', async ({ browser }) => {
   const instance = new Instance('sim:2x24GiB');
   try {

@@ -1,19 +1,13 @@
 // GPUs, files, rules, results and settings.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { SAMPLES } from '../src/pages/command/samples';
-import { expect, test, until, type Instance } from './berth';
+import { expect, test, until, waiting, write, type Instance } from './berth';
 import type { Page } from '@playwright/test';
 
-const undo = (page: Page) => page.getByRole('button', { name: 'Undo' }).click();
-
-async function write(page: Page, text: string) {
-  const editor = page.locator('.cm-content');
-  await editor.click();
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.insertText(text);
-}
+/** What was done last. */
+const undo = (page: Page) => page.getByRole('button', { name: 'Undo' }).last().click();
 
 const gpuState = async (instance: Instance, index: number) => {
   const { gpus } = (await instance.get('/api/gpus')) as {
@@ -22,15 +16,35 @@ const gpuState = async (instance: Instance, index: number) => {
   return gpus.find((gpu) => gpu.index === index)?.state;
 };
 
+/** What a page has copied. */
+const copied = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
+
 test('a GPU is drained and used again', async ({ console: page, instance }) => {
   await page.goto('/ui/gpu');
   const actions = page.getByRole('button', { name: 'Actions for GPU 3' });
-  await actions.click();
-  await page.getByRole('menuitem', { name: /Drain/ }).click();
+  const choose = async (item: RegExp) => {
+    await actions.click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await choose(/Drain/);
   await until('it is drained', async () => (await gpuState(instance, 3)) === 'drained');
   await expect(page.locator('.gpu-card').nth(3)).toContainText('drained');
   await undo(page);
   await until('it is used again', async () => (await gpuState(instance, 3)) !== 'drained');
+  await choose(/Drain/);
+  await until('it is drained', async () => (await gpuState(instance, 3)) === 'drained');
+  await choose(/Use it again/);
+  await expect(page.getByText('GPU 3 is used again.')).toBeVisible();
+  expect(await gpuState(instance, 3)).not.toBe('drained');
+});
+
+test('the UUID of a GPU is copied', async ({ console: page, instance }) => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const { gpus } = (await instance.get('/api/gpus')) as { gpus: { uuid: string }[] };
+  await page.goto('/ui/gpu');
+  await page.getByRole('button', { name: 'Actions for GPU 2' }).click();
+  await page.getByRole('menuitem', { name: 'Copy the UUID' }).click();
+  await expect.poll(() => copied(page)).toBe(gpus[2]?.uuid);
 });
 
 test('strangers on a card are told apart, and so is a card that is left to them', async ({
@@ -159,6 +173,25 @@ test('a sweep is built, counted and submitted', async ({ console: page, instance
   await until('they are there', async () => (await instance.jobs({ q: 'built' })).length === 24);
 });
 
+test('a sweep is edited as a file, and what was written there can be brought back', async ({
+  console: page,
+}) => {
+  await page.goto('/ui/command?view=file');
+  await write(page, 'version: 1\njobs:\n  - {name: mine, gpus: 0, run: echo mine}\n');
+  await expect(page.locator('.check')).toContainText('1 job, read as');
+  await page.getByRole('radio', { name: 'Sweep' }).click();
+  await page.getByLabel('Values').first().fill('1..4');
+  await page.getByLabel('Seeds').fill('');
+  await page.getByRole('button', { name: 'Edit as a file' }).click();
+  await expect(page).toHaveURL(/view=file$/);
+  await expect(page.getByLabel('File name')).toHaveValue('sweep.yaml');
+  await expect(page.locator('.cm-content')).toContainText('lr: "1..4"');
+  await expect(page.locator('.check')).toContainText('4 jobs, read as');
+  await undo(page);
+  await expect(page.locator('.cm-content')).toContainText('echo mine');
+  await expect(page.getByLabel('File name')).toHaveValue('jobs.yaml');
+});
+
 test('a sweep is written as on the command line', async ({ console: page }) => {
   await page.goto('/ui/command?view=sweep');
   await page.getByLabel('GPU memory').fill('');
@@ -215,6 +248,16 @@ test('a command file is made, started, stopped, bound to a log, and deleted', as
   await page.locator('.task').first().getByRole('button', { name: 'Log', exact: true }).click();
   await expect(page.getByRole('dialog')).toContainText('a line of the bound log');
   await page.keyboard.press('Escape');
+  await page
+    .getByRole('button', { name: /^Bind a log/ })
+    .first()
+    .click();
+  await expect(page.getByLabel('Path of the log')).toHaveValue(log);
+  await page.getByRole('dialog').getByRole('button', { name: 'Unbind' }).click();
+  await expect(page.getByText('The binding is gone.')).toBeVisible();
+  await expect(page.locator('.task').getByRole('button', { name: 'Log', exact: true })).toHaveCount(
+    0,
+  );
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Stop and kill' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Stop and kill' }).click();
@@ -222,6 +265,37 @@ test('a command file is made, started, stopped, bound to a log, and deleted', as
   await page.getByRole('button', { name: /^Delete command_gpus/ }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click();
   await expect(page.getByText(/was deleted/)).toBeVisible();
+});
+
+test('a command file begins with an example, and what runs of one that is stopped goes on', async ({
+  console: page,
+  instance,
+}) => {
+  await page.goto('/ui/command');
+  // The first one stays for ever.
+  await instance.post('/api/commands/single/new', {});
+  await page.getByRole('button', { name: 'New configuration' }).click();
+  await expect(page.locator('.cm-content')).toContainText('One task is a block of lines');
+  await page.locator('.cm-content').click();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.press('Delete');
+  await page.getByRole('button', { name: 'Begin with an example' }).click();
+  await expect(page.locator('.cm-content')).toContainText('python train.py --lr 0.01');
+  await expect(page.locator('.check')).toContainText('3 jobs, read as command file');
+  await write(page, '1\nuntil test -e stopped; do sleep 0.1; done\n1\n\n1\necho never\n1\n');
+  await page.getByRole('button', { name: 'Start' }).click();
+  await expect(page.locator('.task .badge-running')).toHaveCount(1);
+  const ids = (await instance.jobs({ state: 'queued,running' })).map((job) => job.id);
+  const [first = 0, second = 0] = ids.sort((a, b) => a - b).slice(-2);
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Stop', exact: true }).click();
+  await expect(page.getByRole('alertdialog')).toContainText('goes on to its end');
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Stop' }).click();
+  await instance.reaches(second, 'cancelled');
+  expect(await instance.state(first)).toBe('running');
+  await instance.add('touch stopped');
+  await instance.reaches(first, 'succeeded');
+  await expect(page.locator('.task .badge-succeeded')).toHaveCount(1);
 });
 
 test('of what two write into one command file somebody chooses', async ({
@@ -282,6 +356,70 @@ test('a preview names the jobs that would start', async ({ console: page, instan
   await instance.post('/api/jobs/kill', { ids: [first, second], grace_ms: 100 });
 });
 
+test('a rule is saved in berth.yaml, and taken back there', async ({ console: page, instance }) => {
+  const file = path.join(instance.dir, 'berth.yaml');
+  const saved = () => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+  await page.goto('/ui/rule');
+  await page.getByLabel('Search rules').fill('max_wait');
+  const row = page.locator('.rule', { has: page.getByText('max_wait', { exact: true }) });
+  await page.getByRole('textbox', { name: 'max_wait' }).fill('3h');
+  await page.getByRole('button', { name: 'Save in berth.yaml' }).click();
+  await expect(row.locator('.source')).toHaveText('berth.yaml');
+  expect(saved()).toContain('max_wait: 3h');
+  await row.getByRole('button', { name: 'Take back max_wait' }).click();
+  await expect(row.locator('.rule-value')).toContainText('taken back');
+  // Thought better of, and again.
+  await row.getByRole('button', { name: 'Undo the change of max_wait' }).click();
+  await expect(page.getByRole('textbox', { name: 'max_wait' })).toHaveValue('3h');
+  await row.getByRole('button', { name: 'Take back max_wait' }).click();
+  await page.getByRole('button', { name: 'Save in berth.yaml' }).click();
+  await expect(row.locator('.source')).toHaveText('default');
+  expect(saved()).not.toContain('max_wait');
+});
+
+test('queues and batches have rules of their own', async ({ console: page, instance }) => {
+  const held = await waiting(instance, 'scoped', { queue: 'scoped' });
+  const { batch, ids } = (await instance.post('/api/jobfiles', {
+    text: 'version: 1\nname: scoped-batch\njobs:\n  - {gpus: 64, run: "true"}\n',
+    name: 'scoped.yaml',
+    dialect: 'native',
+    cwd: instance.work,
+  })) as { batch: number; ids: number[] };
+  const row = (key: string) => page.locator('.rule', { has: page.getByText(key, { exact: true }) });
+  const value = async (key: string, scope: string) => {
+    const { rules } = (await instance.get(`/api/rules?${scope}`)) as {
+      rules: { key: string; value: string }[];
+    };
+    return rules.find((rule) => rule.key === key)?.value;
+  };
+  await page.goto('/ui/rule');
+  const whose = page.getByLabel('Whose rules');
+  const apply = page.getByRole('button', { name: 'Apply', exact: true });
+
+  await whose.selectOption('Queue scoped');
+  await page.getByRole('textbox', { name: 'quiet_time' }).fill('7m');
+  await expect(page.locator('.preview')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Save in berth.yaml' })).toHaveCount(0);
+  await apply.click();
+  await expect(row('quiet_time').locator('.source')).toHaveText('Queue scoped');
+  expect(await value('quiet_time', 'queue=scoped')).toBe('7m');
+  expect(await value('quiet_time', '')).toBe('1m');
+  await row('quiet_time').getByRole('button', { name: 'Take back quiet_time' }).click();
+  await apply.click();
+  await expect(row('quiet_time').locator('.source')).toHaveText('default');
+  expect(await value('quiet_time', 'queue=scoped')).toBe('1m');
+
+  await whose.selectOption('Batch scoped-batch');
+  await page.getByLabel('strategy', { exact: true }).selectOption('pack');
+  await apply.click();
+  await expect(row('strategy').locator('.source')).toHaveText(`Batch ${batch}`);
+  expect(await value('strategy', `batch=${batch}`)).toBe('pack');
+  expect(await value('strategy', '')).toBe('most_free');
+  await undo(page);
+  await expect(row('strategy').locator('.source')).toHaveText('default');
+  await instance.post('/api/jobs/kill', { ids: [held, ids[0]] });
+});
+
 test('results are drawn and exported', async ({ console: page, instance }) => {
   const text =
     'version: 1\nname: scored\njobs:\n  - name: scored\n    gpus: 0\n    matrix: {lr: [1, 2], seed: [1, 2]}\n    run: berth report --metric score={lr}{seed}\n';
@@ -306,12 +444,53 @@ test('results are drawn and exported', async ({ console: page, instance }) => {
   expect(readFileSync(file, 'utf8')).toContain('1,2,0,11.5');
 });
 
+test('a metric and a parameter are chosen, and all of it is exported as JSON', async ({
+  console: page,
+  instance,
+}) => {
+  const run = 'berth report --metric loss={lr}{width} --metric score=9{lr}';
+  const sent = (await instance.post('/api/jobfiles', {
+    text: `version: 1\nname: both\njobs:\n  - name: both\n    gpus: 0\n    matrix: {lr: [1, 2, 3], width: [4, 5]}\n    run: ${run}\n`,
+    name: 'both.yaml',
+    dialect: 'native',
+    cwd: instance.work,
+  })) as { batch: number };
+  await until(
+    'all have run',
+    async () =>
+      (await instance.jobs({ batch: String(sent.batch), state: 'succeeded' })).length === 6,
+  );
+  await page.goto(`/ui/results?batch=${sent.batch}`);
+  const drawn = page.locator('.plot');
+  await expect(drawn).toHaveAccessibleName(/^loss against lr/);
+  await page.getByLabel('Metric', { exact: true }).selectOption('score');
+  await expect(drawn).toHaveAccessibleName(/^score against lr/);
+  await page.getByLabel('Parameter', { exact: true }).selectOption('width');
+  await expect(drawn).toHaveAccessibleName(/^score against width/);
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'JSON' }).click();
+  const saved = await download;
+  expect(saved.suggestedFilename()).toBe(`results-${sent.batch}.json`);
+  const results = JSON.parse(readFileSync(await saved.path(), 'utf8')) as {
+    by: string[];
+    groups: { params: Record<string, string>; metrics: Record<string, { mean: number }> }[];
+  };
+  expect(results.by).toEqual(['lr', 'width']);
+  expect(results.groups).toHaveLength(6);
+  const group = results.groups.find(({ params: { lr, width } }) => lr === '3' && width === '4');
+  expect(group?.metrics).toMatchObject({ loss: { mean: 34 }, score: { mean: 93 } });
+});
+
 test('tokens are made, shown once, and revoked', async ({ console: page, instance, browser }) => {
   await page.goto('/ui/setting');
   await page.getByRole('button', { name: 'New token' }).click();
   await page.getByLabel('Name').fill('for a script');
   await page.getByRole('button', { name: 'Make' }).click();
   const secret = await page.locator('.secret code').innerText();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('dialog').getByRole('button', { name: 'Copy' }).click();
+  await expect(page.getByText('Copied.')).toBeVisible();
+  expect(await copied(page)).toBe(secret);
   await page.getByRole('button', { name: 'Done' }).click();
   const ask = () =>
     fetch(`${instance.origin}/api/status`, { headers: { Authorization: `Bearer ${secret}` } });
