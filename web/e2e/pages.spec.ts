@@ -1,7 +1,17 @@
 // Every page, at every width, in both themes and languages.
 
 import path from 'node:path';
-import { LOOKS, barriers, expect, sticksOut, test, type Instance, type Look } from './berth';
+import {
+  LOOKS,
+  barriers,
+  expect,
+  seenAs,
+  sticksOut,
+  test,
+  title,
+  type Instance,
+  type Look,
+} from './berth';
 import type { Page } from '@playwright/test';
 
 /** With BERTH_BLESS=1 the pictures of the guide are made anew. */
@@ -176,7 +186,6 @@ async function visit(page: Page, target: string) {
   }, target);
 }
 
-const title = ({ width, theme, language }: Look) => `${width} px, ${theme}, ${language}`;
 const drawn = (look: Look, place: Place): string | null => {
   if (look.width === 1440 && look.theme === 'light' && look.language === 'en') return place.name;
   if (look.width === 1440 && look.theme === 'dark' && look.language === 'en')
@@ -196,10 +205,7 @@ for (const look of LOOKS) {
     const context = await browser.newContext({
       storageState: cookies,
       baseURL: instance.origin,
-      viewport: { width: look.width, height: look.width === 390 ? 844 : 900 },
-      colorScheme: look.theme,
-      locale: look.language === 'zh' ? 'zh-CN' : 'en-GB',
-      reducedMotion: 'reduce', // a colour on its way to another one is neither
+      ...seenAs(look),
     });
     const page = await context.newPage();
     page.on('pageerror', (error) => errors.push(error.message));
