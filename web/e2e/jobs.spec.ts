@@ -273,7 +273,19 @@ test('many jobs are resumed, moved, run again and forgotten together', async ({
   await all('queued');
   await instance.post('/api/jobs/kill', { ids });
   await expect(page.locator('[data-job] .badge-cancelled')).toHaveCount(2);
-  await menu(page, 'Forget');
+  // What was said of all that lies above the bar, and below what is opened there.
+  await expect(page.locator('.remark')).not.toHaveCount(0);
+  await page.getByRole('button', { name: 'More actions' }).click();
+  const covered = await page.getByRole('menuitem').evaluateAll((items) =>
+    items
+      .filter((item) => {
+        const { left, top, width, height } = item.getBoundingClientRect();
+        return document.elementFromPoint(left + width / 2, top + height / 2) !== item;
+      })
+      .map((item) => item.textContent),
+  );
+  expect(covered, 'what lies below a remark').toEqual([]);
+  await page.getByRole('menuitem', { name: 'Forget' }).click();
   await question.getByRole('button', { name: 'Cancel' }).click();
   await expect(bar).toContainText('2 selected');
   await menu(page, 'Forget');
