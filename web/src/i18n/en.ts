@@ -396,6 +396,7 @@ export const en = {
   'config.takeTheirs': 'Discard mine, take what is in the file',
   'config.tookTheirs': 'What is in {name} is shown; what you had written is discarded.',
   'config.overwrite': 'Overwrite the file with mine',
+  'config.delete': 'Delete {name}',
   'config.deleted': '{name} was deleted.',
   'config.deleteTitle': 'Delete {name}?',
   'config.deleteText':

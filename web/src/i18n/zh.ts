@@ -382,6 +382,7 @@ export const zh: Record<keyof typeof en, string> = {
   'config.takeTheirs': '放弃我的修改，采用文件内容',
   'config.tookTheirs': '已显示 {name} 的内容，你的修改已放弃。',
   'config.overwrite': '用我的内容覆盖文件',
+  'config.delete': '删除 {name}',
   'config.deleted': '已删除 {name}。',
   'config.deleteTitle': '删除 {name}？',
   'config.deleteText': '文件会被删除，其他配置的编号不变，已启动的任务继续。',

@@ -306,7 +306,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
             {config.index > 0 && ( // the first one stays
               <IconButton
                 icon={Trash2}
-                label={t('config.deleteTitle', { name })}
+                label={t('config.delete', { name })}
                 {...guard}
                 onClick={() => void remove()}
               />
