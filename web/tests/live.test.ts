@@ -1,23 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Live } from '../src/api/live';
 import type { HistoryEvent } from '../src/api/types';
-
-class FakeSource extends EventTarget {
-  static all: FakeSource[] = [];
-  onopen: (() => void) | null = null;
-  onerror: (() => void) | null = null;
-  closed = false;
-  constructor(readonly url: string) {
-    super();
-    FakeSource.all.push(this);
-  }
-  close() {
-    this.closed = true;
-  }
-  tell(kind: string, data: unknown) {
-    this.dispatchEvent(new MessageEvent(kind, { data: JSON.stringify(data) }));
-  }
-}
+import { FakeSource } from './fakesource';
 
 /** The daemon, as far as the connection looks at it. */
 let daemon: { up: boolean; hangs: boolean; status: number; pid: number; asked: string[] };

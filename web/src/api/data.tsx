@@ -119,6 +119,7 @@ const PATCH_EVERY = 400;
 const PATCH_MOST = 400;
 /** And not again for so many times as long as that took. */
 const REST = 3;
+const REST_AFTER_FAILURE = 3_000;
 
 type Pages = InfiniteData<JobPage, JobPlace | undefined>;
 
@@ -146,85 +147,114 @@ export async function atLeast(
   return { jobs, next: after ?? null };
 }
 
+/** What has happened to the jobs of a list and is not in it yet. */
+interface News {
+  changed: Set<number>;
+  /** The first of the jobs that have come; Infinity: none has. */
+  grown: number;
+  /** Jobs have been removed, and nobody said which. */
+  shrunk: boolean;
+}
+
+const noNews = (): News => ({ changed: new Set(), grown: Infinity, shrunk: false });
+
+const together = (one: News, other: News): News => ({
+  changed: new Set([...one.changed, ...other.changed]),
+  grown: Math.min(one.grown, other.grown),
+  shrunk: one.shrunk || other.shrunk,
+});
+
+/** The list with the news in it. Rows that nothing has happened to stay the same objects. */
+async function patched(
+  old: Pages,
+  { changed, grown, shrunk }: News,
+  filter: JobFilter,
+  signal: AbortSignal,
+): Promise<{ list: Pages; anew: boolean }> {
+  const only = (page: JobPage): Pages => ({ pages: [page], pageParams: [undefined] });
+  const { order = 'asc', sort = 'id' } = filter;
+  const jobs = old.pages.flatMap((page) => page.jobs);
+  const asked = [...changed];
+  const found: Job[] = [];
+  let anew = shrunk || asked.length > PATCH_MOST;
+  if (!anew && grown < Infinity) {
+    const page = await api.jobs(
+      { ...filter, sort: 'id', order: 'asc', after: grown - 1, limit: PATCH_MOST },
+      signal,
+    );
+    found.push(...page.jobs);
+    anew = page.next !== null;
+  }
+  if (anew) {
+    return { list: only(await atLeast(jobs.length, filter, undefined, signal)), anew };
+  }
+  if (asked.length) {
+    const page = await api.jobs({ ...filter, ids: ranges(asked), limit: PATCH_MOST }, signal);
+    found.push(...page.jobs);
+  }
+  const next = old.pages.at(-1)?.next ?? null;
+  return { list: only(merge({ jobs, next }, asked, found, order, sort)), anew };
+}
+
 /** A list of jobs that loads as it is scrolled and stays true while it is looked at. */
 export function useJobList(filter: JobFilter) {
   const client = useQueryClient();
-  const order = filter.order ?? 'desc';
-  const sort = filter.sort ?? 'id';
   const key = useMemo(() => ['jobs', filter] as const, [filter]);
+  const ordered = useMemo(() => ({ order: 'desc' as const, ...filter }), [filter]);
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) => {
-      if (pageParam !== undefined) return atLeast(1, { ...filter, order }, pageParam, signal);
+      if (pageParam !== undefined) return atLeast(1, ordered, pageParam, signal);
       // Once something was merged into it all that is loaded is one page, and comes again as one.
       const [only, ...others] = client.getQueryData<Pages>(key)?.pages ?? [];
       const loaded = others.length ? 1 : (only?.jobs.length ?? 1);
-      return atLeast(loaded, { ...filter, order }, undefined, signal);
+      return atLeast(loaded, ordered, undefined, signal);
     },
     initialPageParam: undefined as JobPlace | undefined,
     getNextPageParam: (page) => page.next ?? undefined,
     placeholderData: keepPreviousData,
+    // Nobody has kept it true while nobody looked at it.
+    staleTime: 0,
+    // To compare a hundred thousand rows takes longer than to merge one.
+    structuralSharing: false,
   });
 
   useEffect(() => {
-    const changed = new Set<number>();
-    /** The first of the jobs that have come since the last look. */
-    let grown: number | null = null;
-    let all = false;
+    const over = new AbortController();
+    const { signal } = over;
+    let news = noNews();
     let busy = false;
     /** A list that is long takes long to ask for: it is not asked for all the time. */
     let rest = 0;
+    // A page on its way is put behind the list as it was when the page was asked for.
+    const loading = () => client.isFetching({ queryKey: key, exact: true }) > 0;
 
     const patch = async () => {
-      // A page on its way would bring back what is merged meanwhile.
-      if (busy || Date.now() < rest || client.isFetching({ queryKey: key, exact: true })) {
+      if (busy || Date.now() < rest || loading()) {
         ask();
         return;
       }
       const old = client.getQueryData<Pages>(key);
       if (!old) return;
-      const asked = [...changed];
-      const first = grown;
-      const anew = all || asked.length > PATCH_MOST;
-      changed.clear();
-      grown = null;
-      all = false;
+      const taken = news;
+      news = noNews();
       busy = true;
+      const begin = Date.now();
       try {
-        const found: Job[] = [];
-        let more = anew;
-        if (!more && first !== null) {
-          const page = await api.jobs({
-            ...filter,
-            sort: 'id',
-            order: 'asc',
-            after: first - 1,
-            limit: PATCH_MOST,
-          });
-          found.push(...page.jobs);
-          more = page.next !== null;
+        const { list, anew } = await patched(old, taken, ordered, signal);
+        signal.throwIfAborted();
+        if (!loading() && client.getQueryData(key) === old) {
+          client.setQueryData<Pages>(key, list);
+        } else {
+          news = together(taken, news);
+          ask();
         }
-        if (more) {
-          const loaded = old.pages.reduce((sum, page) => sum + page.jobs.length, 0);
-          const begin = Date.now();
-          const page = await atLeast(loaded, { ...filter, order });
-          client.setQueryData<Pages>(key, { pages: [page], pageParams: [undefined] });
-          rest = Date.now() + REST * (Date.now() - begin);
-          return;
-        }
-        if (asked.length) {
-          const page = await api.jobs({ ...filter, order, ids: ranges(asked), limit: PATCH_MOST });
-          found.push(...page.jobs);
-        }
-        client.setQueryData<Pages>(key, (now) => {
-          if (!now) return now;
-          const next = now.pages.at(-1)?.next ?? null;
-          const jobs = now.pages.flatMap((page) => page.jobs);
-          const merged = merge({ jobs, next }, asked, found, order, sort);
-          return { pages: [merged], pageParams: [undefined] };
-        });
+        if (anew) rest = Date.now() + REST * (Date.now() - begin);
       } catch {
-        // Whoever is there again looks at everything again.
+        if (signal.aborted) return;
+        news = together(taken, news);
+        ask();
+        rest = Date.now() + REST_AFTER_FAILURE;
       } finally {
         busy = false;
       }
@@ -234,21 +264,22 @@ export function useJobList(filter: JobFilter) {
     const listener: EventsListener = (events) => {
       for (const event of events) {
         if (event.kind === 'submitted' && event.job) {
-          grown = Math.min(grown ?? event.job, event.job);
+          news.grown = Math.min(news.grown, event.job);
         } else if (event.job) {
-          changed.add(event.job);
+          news.changed.add(event.job);
         } else if (event.kind === 'removed') {
-          all = true;
+          news.shrunk = true;
         }
       }
-      if (changed.size || grown !== null || all) ask();
+      if (news.changed.size || news.grown < Infinity || news.shrunk) ask();
     };
     listeners.add(listener);
     return () => {
       listeners.delete(listener);
       ask.cancel();
+      over.abort();
     };
-  }, [client, filter, key, order, sort]);
+  }, [client, key, ordered]);
 
   const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.jobs) ?? [], [query.data]);
   return { ...query, jobs };
