@@ -172,3 +172,9 @@ describe('a list that somebody comes back to', () => {
     expect(shown()).toEqual(['5 running', '4 running', '3 queued']);
   });
 });
+
+it('a browser that is offline is told by a daemon on its own machine', async () => {
+  onlineManager.setOnline(false);
+  const { shown } = await list();
+  expect(shown()).toHaveLength(PAGE);
+});

@@ -19,6 +19,8 @@ import type { Gpu, HistoryEvent, Job, JobPage, LiveStatus, Status } from './type
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
+      // A browser that is offline still reaches a daemon on its own machine.
+      networkMode: 'always',
       // The live connection says when something is old.
       staleTime: 30_000,
       refetchOnWindowFocus: false,
@@ -26,6 +28,7 @@ export const queryClient = new QueryClient({
         !(error instanceof ApiError && error.status >= 400) && failures < 2,
       retryDelay: 400,
     },
+    mutations: { networkMode: 'always' },
   },
 });
 
