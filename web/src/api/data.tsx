@@ -91,15 +91,24 @@ export function useEvents(listener: EventsListener): void {
   }, [listener]);
 }
 
+const ASK_AGAIN = 2_000;
+
 export function useSession() {
-  return useQuery({ queryKey: ['session'], queryFn: () => access.session(), staleTime: Infinity });
+  return useQuery({
+    queryKey: ['session'],
+    queryFn: () => access.session(),
+    staleTime: Infinity,
+    // Before it is known who is looking nothing can be done.
+    refetchInterval: ({ state: { data, error } }) =>
+      data || (error instanceof ApiError && error.denied) ? false : ASK_AGAIN,
+  });
 }
 
+/** What this browser may do; undefined: that is not known yet. */
+export const useScope = () => useSession().data?.scope;
+
 /** Whether this browser may change anything. */
-export function useMayChange(): boolean {
-  const session = useSession();
-  return session.data?.scope === 'full';
-}
+export const useMayChange = (): boolean => useScope() === 'full';
 
 export const useStatus = () =>
   useQuery({ queryKey: ['status'], queryFn: ({ signal }) => api.status(signal) });

@@ -1,7 +1,7 @@
 // What a text would make: its jobs, or its mistakes.
 
 import { CircleCheck, CircleX, TriangleAlert } from 'lucide-react';
-import { useMayChange } from '../../api/data';
+import { useScope } from '../../api/data';
 import type { Problem } from '../../api/types';
 import { useLanguage } from '../../i18n';
 import { bytes, count } from '../../lib/format';
@@ -35,10 +35,10 @@ function Problems({ problems }: { problems: readonly Problem[] }) {
 /** Where there is no answer: why not. */
 function Unchecked({ state }: Pick<Check, 'state'>) {
   const { t } = useLanguage();
-  const mayChange = useMayChange();
-  if (state === 'pending') return <Skeleton rows={3} />;
+  const scope = useScope();
+  if (state === 'pending' || !scope) return <Skeleton rows={3} />;
   if (state !== 'nothing' && state !== 'nowhere') return null;
-  return <p className="muted">{t(mayChange ? `check.${state}` : 'check.readonly')}</p>;
+  return <p className="muted">{t(scope === 'full' ? `check.${state}` : 'check.readonly')}</p>;
 }
 
 export function CheckedJobs({ check: { checked, error, state } }: { check: Check }) {

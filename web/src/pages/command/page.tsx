@@ -1,5 +1,5 @@
 import { useLocation, useSearch } from 'wouter';
-import { useMayChange } from '../../api/data';
+import { useScope } from '../../api/data';
 import { useLanguage } from '../../i18n';
 import { Segmented } from '../../ui/fields';
 import { ConfigsView } from './configs';
@@ -11,7 +11,7 @@ type View = 'file' | 'sweep' | 'configs';
 export default function CommandPage() {
   const { t } = useLanguage();
   const [, go] = useLocation();
-  const mayChange = useMayChange();
+  const scope = useScope();
   const asked = new URLSearchParams(useSearch()).get('view');
   const view: View = asked === 'sweep' || asked === 'file' ? asked : 'configs';
   const show = (next: View) => go(next === 'configs' ? '/command' : `/command?view=${next}`);
@@ -30,7 +30,7 @@ export default function CommandPage() {
           ]}
         />
       </header>
-      {!mayChange && <p className="muted lead">{t('command.readonly')}</p>}
+      {scope === 'read' && <p className="muted lead">{t('command.readonly')}</p>}
       {view === 'configs' && <ConfigsView />}
       {view === 'file' && <FileView />}
       {view === 'sweep' && <SweepView onEdit={() => show('file')} />}

@@ -3,7 +3,7 @@ import { Copy, KeyRound, LogOut, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { access, api } from '../../api/client';
 import { useGuard } from '../../api/guard';
-import { useLive, useMayChange, useSession, useStatus } from '../../api/data';
+import { useLive, useMayChange, useScope, useSession, useStatus } from '../../api/data';
 import type { Token } from '../../api/types';
 import { useLanguage, type Language } from '../../i18n';
 import { clock, count, duration, text } from '../../lib/format';
@@ -202,13 +202,13 @@ function TokenRow({ token }: { token: Token }) {
 
 function Tokens() {
   const { t } = useLanguage();
-  const mayChange = useMayChange();
+  const scope = useScope();
   const guard = useGuard();
   const [making, setMaking] = useState(false);
   const { data, error, isPending } = useQuery({
     queryKey: ['tokens'],
     queryFn: access.tokens,
-    enabled: mayChange,
+    enabled: scope === 'full',
     refetchInterval: IN_STEP,
   });
   return (
@@ -222,8 +222,8 @@ function Tokens() {
       }
     >
       <p className="muted">{t('token.lead')}</p>
-      {!mayChange && <p className="muted">{t('token.notAllowed')}</p>}
-      {mayChange && isPending && <Skeleton rows={2} />}
+      {scope === 'read' && <p className="muted">{t('token.notAllowed')}</p>}
+      {scope !== 'read' && isPending && <Skeleton rows={2} />}
       {error && <p className="error-text">{error.message}</p>}
       {data?.tokens.length === 0 && (
         <p className="muted row">
