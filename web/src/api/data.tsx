@@ -52,9 +52,11 @@ const followResults = paced(again(['results']), RESULTS_EVERY);
 function onEvents(events: HistoryEvent[]): void {
   for (const listener of listeners) listener(events);
   const jobs = new Set(events.map((event) => event.job ?? null));
+  // What is removed is not named one by one.
+  const removed = events.some((event) => event.kind === 'removed');
   // One look through what is known, however many jobs have changed.
   void queryClient.invalidateQueries({
-    predicate: ({ queryKey: [what, id] }) => what === 'job' && jobs.has(id as number),
+    predicate: ({ queryKey: [what, id] }) => what === 'job' && (removed || jobs.has(id as number)),
   });
   if (jobs.has(null)) followInstance();
   follow();

@@ -240,6 +240,7 @@ export const en = {
   'fact.params': 'Parameters',
   'fact.rules': 'Own rules',
   'job.missing': 'There is no such job',
+  'job.forgotten': 'This job has been forgotten',
   'job.wholeCommand': 'Show all {count} characters',
   'log.title': 'Log',
   'log.search': 'Search the log',

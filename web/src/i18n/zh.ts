@@ -236,6 +236,7 @@ export const zh: Record<keyof typeof en, string> = {
   'fact.params': '参数',
   'fact.rules': '自有规则',
   'job.missing': '没有这个任务',
+  'job.forgotten': '这个任务的记录已被删除',
   'job.wholeCommand': '显示全部 {count} 个字符',
   'log.title': '日志',
   'log.search': '搜索日志',

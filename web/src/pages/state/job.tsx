@@ -53,6 +53,7 @@ const LONG_COMMAND = 600;
 /** The second half of a double click falls on the page of the copy, which has the same button there. */
 const DOUBLE_CLICK = 700;
 let clonedAt = 0;
+const MISSING = 404;
 
 function CommandBlock({ detail }: { detail: JobDetail }) {
   const { t, language } = useLanguage();
@@ -221,7 +222,8 @@ function Resources({ detail, attempt }: { detail: JobDetail; attempt: Attempt | 
   const { t } = useLanguage();
   const running = attempt !== undefined && !attempt.ended_at;
   const { data } = useQuery({
-    queryKey: ['usage', detail.job.id, attempt?.number ?? 0],
+    // One of the job's: when something happens to it, its end above all, it is asked for once more.
+    queryKey: ['job', detail.job.id, 'usage', attempt?.number ?? 0],
     queryFn: () => api.usage(detail.job.id, attempt?.number ?? 1),
     enabled: attempt !== undefined && detail.job.gpus > 0,
     refetchInterval: running ? 3_000 : false,
@@ -545,7 +547,8 @@ export default function JobPage({ id }: { id: number }) {
     enabled: known,
   });
   useKeys({ u: () => go(cameFrom()) });
-  if (data) return <Detail detail={data} />;
+  const missing = error instanceof ApiError && error.status === MISSING;
+  if (data && !missing) return <Detail detail={data} />;
   if (!known || (error instanceof ApiError && error.status >= 400)) {
     return (
       <>
@@ -554,7 +557,7 @@ export default function JobPage({ id }: { id: number }) {
         </header>
         <Empty
           icon={SearchX}
-          title={t('job.missing')}
+          title={t(data ? 'job.forgotten' : 'job.missing')}
           actions={
             <Link href={cameFrom()} className="button">
               {t('help.back')}
