@@ -145,7 +145,7 @@ function Shell() {
         {link === 'denied' ? (
           <Denied />
         ) : (
-          <Boundary key={location.split('/')[1]} link={link}>
+          <Boundary place={`${location}?${search}`} link={link}>
             <main className="page" id="main" tabIndex={-1}>
               <Pages />
             </main>

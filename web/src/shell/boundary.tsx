@@ -26,6 +26,8 @@ function Broken({ error }: { error: Error }) {
 }
 
 interface Props {
+  /** Whoever goes on from a page that is broken leaves that behind. */
+  place: string;
   /** What a page could not do without the daemon it can when that is back. */
   link: Link;
   children: ReactNode;
@@ -37,9 +39,10 @@ export class Boundary extends Component<Props, { error: Error | null }> {
   static getDerivedStateFromError(error: unknown) {
     return { error: error instanceof Error ? error : new Error(String(error)) };
   }
-  override componentDidUpdate({ link: before }: Props) {
-    const { link } = this.props;
-    if (this.state.error && before === 'gone' && link !== 'gone') this.setState({ error: null });
+  override componentDidUpdate(before: Props) {
+    const { link, place } = this.props;
+    const back = before.link === 'gone' && link !== 'gone';
+    if (this.state.error && (back || before.place !== place)) this.setState({ error: null });
   }
   override render() {
     return this.state.error ? <Broken error={this.state.error} /> : this.props.children;
