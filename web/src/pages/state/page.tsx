@@ -204,14 +204,31 @@ function Foot({
   total,
   more,
   searching,
+  failed,
+  onAgain,
 }: {
   loaded: number;
   total: number | null;
   more: boolean;
   searching: boolean;
+  /** Why there is not more of it. */
+  failed: Error | null;
+  onAgain: () => void;
 }) {
   const { t, language } = useLanguage();
   const numbers = { loaded: count(loaded, language), total: count(total ?? loaded, language) };
+  if (failed) {
+    return (
+      <div className="table-foot row wrap">
+        <span className="error-text" role="alert">
+          {t('jobs.moreFailed', { why: failed.message })}
+        </span>
+        <Button look="quiet" onClick={onAgain}>
+          {t('common.again')}
+        </Button>
+      </div>
+    );
+  }
   return (
     <p className="table-foot muted" role="status">
       {searching && t('jobs.searching', numbers)}
@@ -230,13 +247,23 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
   const query = useMemo(() => apiFilter(filter), [filter]);
   const counts = useCounts(filter);
   const list = useJobList(query);
-  const { jobs, hasNextPage, isFetchingNextPage, fetchNextPage, isPlaceholderData } = list;
+  const { jobs, hasNextPage, isFetching, isFetchingNextPage, fetchNextPage, isPlaceholderData } =
+    list;
+  const moreFailed = list.isFetchNextPageError ? list.error : null;
+  /** Jobs are collected for a selection; another one, or none, ends that. */
+  const collecting = useRef(0);
+  const deselect = useCallback(() => {
+    collecting.current += 1;
+    setSelected({});
+  }, []);
   // What is no longer in sight is not acted on.
   const narrowed = formatFilter({ ...filter, sort: 'id', order: firstOrder('id') });
-  useEffect(() => setSelected({}), [narrowed]);
+  useEffect(() => deselect, [narrowed, deselect]);
+  // A page that is asked for ends whatever else the list is being asked for.
+  const idle = !isFetching && !moreFailed;
   const nearEnd = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+    if (hasNextPage && idle) void fetchNextPage();
+  }, [hasNextPage, idle, fetchNextPage]);
   const before = useRef(jobs);
   const next = list.data?.pages.at(-1)?.next ?? null;
   const { sort, order } = filter;
@@ -282,15 +309,17 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
   const selectAll = async () => {
     const all: RowSelectionState = {};
     let after: JobPlace | undefined;
+    const turn = (collecting.current += 1);
     try {
       do {
         const page = await api.ids(query, after);
+        if (turn !== collecting.current) return;
         for (const id of page.ids) all[String(id)] = true;
         after = page.next ?? undefined;
       } while (after !== undefined);
       setSelected(all);
     } catch (error) {
-      say((error as Error).message, { tone: 'bad' });
+      if (turn === collecting.current) say((error as Error).message, { tone: 'bad' });
     }
   };
 
@@ -338,6 +367,8 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
             total={total}
             more={hasNextPage}
             searching={isPlaceholderData || (filter.q !== '' && isFetchingNextPage)}
+            failed={moreFailed}
+            onAgain={() => void fetchNextPage()}
           />
         </>
       )}
@@ -348,7 +379,7 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
           jobs={chosen}
           more={hasNextPage || ids.length < jobs.length}
           onAll={() => void selectAll()}
-          onClear={() => setSelected({})}
+          onClear={deselect}
         />
       )}
     </>
