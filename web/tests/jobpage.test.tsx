@@ -1,5 +1,5 @@
 import { QueryClientProvider } from '@tanstack/react-query';
-import { act, render, screen } from '@testing-library/react';
+import { act, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { api } from '../src/api/client';
 import { live, queryClient } from '../src/api/data';
@@ -138,5 +138,19 @@ describe('a job that is looked at', () => {
     await happens({ kind: 'paused', job: 7 });
     await settle(2_000);
     expect(screen.getByText('Kill')).toBeTruthy();
+  });
+});
+
+describe('a job that is submitted again, changed', () => {
+  it('can be taken back', async () => {
+    fireEvent.click(screen.getByText('Edit and resubmit'));
+    await settle();
+    fireEvent.click(screen.getByText('Submit'));
+    await settle();
+    expect(posted.map(({ path }) => path)).toEqual(['/api/jobs']);
+    expect(screen.getByText('Job 8 was submitted.')).toBeTruthy();
+    fireEvent.click(screen.getByText('Undo'));
+    await settle();
+    expect(posted.at(-1)).toEqual({ path: '/api/jobs/kill', body: { ids: [8] } });
   });
 });

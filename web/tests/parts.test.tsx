@@ -66,7 +66,7 @@ describe('the two languages', () => {
   });
 });
 
-function Asker({ onAnswer, undo }: { onAnswer: (yes: boolean) => void; undo: () => void }) {
+function Asker({ onAnswer, undo }: { onAnswer: (yes: boolean) => void; undo: () => unknown }) {
   const { confirm, say } = useOverlays();
   return (
     <>
@@ -97,6 +97,13 @@ describe('questions and remarks', () => {
     await userEvent.click(screen.getByText('Undo'));
     expect(undo).toHaveBeenCalledOnce();
     expect(screen.queryByText('done')).toBeNull();
+  });
+  it('tell where the way back was none', async () => {
+    const undo = () => Promise.reject(new Error('it has ended already'));
+    page(<Asker onAnswer={() => undefined} undo={undo} />);
+    await userEvent.click(screen.getByText('say'));
+    await userEvent.click(screen.getByText('Undo'));
+    expect(await screen.findByText('it has ended already')).toBeTruthy();
   });
 });
 

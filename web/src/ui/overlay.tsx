@@ -75,13 +75,16 @@ interface Remark {
   id: number;
   text: string;
   tone: 'ok' | 'bad';
-  undo?: () => void;
+  undo?: Undo;
 }
+
+/** Where it gives a promise that fails, that is told. */
+type Undo = () => unknown;
 
 interface Overlays {
   /** Resolves to false when somebody thought better of it. */
   confirm: (question: Question) => Promise<boolean>;
-  say: (text: string, more?: { undo?: () => void; tone?: 'ok' | 'bad' }) => void;
+  say: (text: string, more?: { undo?: Undo; tone?: 'ok' | 'bad' }) => void;
 }
 
 const Context = createContext<Overlays | null>(null);
@@ -110,6 +113,14 @@ export function OverlayProvider({ children }: { children: ReactNode }) {
     },
     [drop],
   );
+  const takeBack = async (id: number, undo: Undo) => {
+    drop(id);
+    try {
+      await undo();
+    } catch (error) {
+      say((error as Error).message, { tone: 'bad' });
+    }
+  };
   const confirm = useCallback<Overlays['confirm']>(
     (asked) =>
       new Promise<boolean>((resolve) => {
@@ -150,21 +161,15 @@ export function OverlayProvider({ children }: { children: ReactNode }) {
         </AlertDialog.Portal>
       </AlertDialog.Root>
       <div className="remarks" role="status" aria-live="polite">
-        {remarks.map((remark) => (
-          <div key={remark.id} className={`remark ${remark.tone}`}>
-            <span>{remark.text}</span>
-            {remark.undo && (
-              <Button
-                look="quiet"
-                onClick={() => {
-                  drop(remark.id);
-                  remark.undo?.();
-                }}
-              >
+        {remarks.map(({ id, text, tone, undo }) => (
+          <div key={id} className={`remark ${tone}`}>
+            <span>{text}</span>
+            {undo && (
+              <Button look="quiet" onClick={() => void takeBack(id, undo)}>
                 {t('common.undo')}
               </Button>
             )}
-            <IconButton label={t('common.close')} icon={X} onClick={() => drop(remark.id)} />
+            <IconButton label={t('common.close')} icon={X} onClick={() => drop(id)} />
           </div>
         ))}
       </div>

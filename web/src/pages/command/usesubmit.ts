@@ -53,7 +53,7 @@ export function useSubmit(file: JobText): Submit {
       } else {
         const count = last - first + 1;
         say(skipped ? t('file.skipped', { count, skipped }) : t('file.done', { count }), {
-          undo: () => void api.kill(Array.from({ length: count }, (_, i) => first + i)),
+          undo: () => api.kill(Array.from({ length: count }, (_, i) => first + i)),
         });
         go(answer.batch ? `/state?batch=${answer.batch}` : '/state');
       }

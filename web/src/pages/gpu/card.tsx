@@ -161,7 +161,7 @@ export function GpuCard({ gpu, now, onHistory }: { gpu: Gpu; now: number; onHist
       .map((point) => ({ t: point.t, value: value(point) }));
   const act = (what: Promise<unknown>, done: string, undo?: () => Promise<unknown>) =>
     void what.then(
-      () => say(done, undo ? { undo: () => void undo() } : {}),
+      () => say(done, undo ? { undo } : {}),
       (error: Error) => say(error.message, { tone: 'bad' }),
     );
   const power = Math.max(LEAST_POWER, ...samples.map((point) => point.power_mw ?? 0));

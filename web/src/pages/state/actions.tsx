@@ -71,7 +71,7 @@ export function useJobActions(still = all) {
         const answer = await ask(ids);
         const { text, count, undo } = tell(answer);
         say(summary(t, count ? text : t('did.nothing'), answer) + leftOut(left), {
-          ...(undo ? { undo: () => void undo().then(fresh, fail) } : {}),
+          ...(undo ? { undo: () => undo().then(fresh) } : {}),
           tone: answer.refused?.length ? 'bad' : 'ok',
         });
         fresh();

@@ -163,8 +163,9 @@ export function EditDialog({ detail, onClose }: { detail: JobDetail; onClose: ()
     setSending(true);
     try {
       const answer = await api.submit(submission(detail, draft, kept, key));
-      say(t('edit.done', { id: answer.ids[0] ?? 0 }));
-      go(`/state/${answer.ids[0]}`);
+      const id = answer.ids[0] ?? 0;
+      say(t('edit.done', { id }), { undo: () => api.kill([id]) });
+      go(`/state/${id}`);
       onClose();
     } catch (error) {
       say((error as Error).message, { tone: 'bad' });

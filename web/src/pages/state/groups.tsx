@@ -53,7 +53,7 @@ function QueueRow({ queue }: { queue: Queue }) {
     void act.then(
       () =>
         say(t(queue.paused ? 'queue.resumed' : 'queue.paused', { name: queue.name }), {
-          undo: () => void back(queue.name),
+          undo: () => back(queue.name),
         }),
       (error: Error) => say(error.message, { tone: 'bad' }),
     );

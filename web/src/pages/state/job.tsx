@@ -316,7 +316,7 @@ function Actions({ detail }: { detail: JobDetail }) {
       const answer = await api.submit(submission(detail, draftOf(detail), kept, newKey()));
       const id = answer.ids[0] ?? 0;
       clonedAt = Date.now();
-      say(t('clone.done', { id }), { undo: () => void api.kill([id]) });
+      say(t('clone.done', { id }), { undo: () => api.kill([id]) });
       go(`/state/${id}`);
     } catch (error) {
       actions.fail(error);
