@@ -189,10 +189,20 @@ export const en = {
     'Running jobs get a signal to end and, after their grace time, are ended. That cannot be undone. Waiting jobs are cancelled, and so are those that only follow their success; an undo does not bring these back.',
   'kill.lasting':
     '{count} {count|is|are} held or to start later. That cannot be undone either: run again, {count|it|they} would start at once.',
+  'retry.title': 'Run {what} again?',
+  'retry.text': '{count|It starts|They start} anew, under {count|its id|their ids}.',
+  'retry.succeeded': '{count} {count|has|have} succeeded already.',
+  'start.title': 'Start {what} before all others?',
+  'start.delayed':
+    '{count} {count|is|are} to start later. To start at once instead cannot be undone.',
+  'start.over': 'Too late: what was to go before all others waits no longer.',
   'forget.title': 'Forget {what}?',
   'forget.text':
     'Jobs that have ended are removed from the history, with the logs that berth keeps. That cannot be undone.',
   'move.queue': 'Move to another queue',
+  'move.first': 'Move {what} to the front?',
+  'move.last': 'Move {what} to the end?',
+  'move.places': 'The places that they have now are lost. That cannot be undone.',
   'move.priority': 'Change the priority',
   'move.queueHint': 'A queue that is not there yet is made.',
   'move.priorityHint': 'Lower goes first.',

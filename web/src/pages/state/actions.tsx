@@ -3,12 +3,14 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api, type Move } from '../../api/client';
-import type { ControlAnswer, Job, JobState } from '../../api/types';
+import { JOB_STATES, type ControlAnswer, type Job, type JobState } from '../../api/types';
 import { useLanguage, type Translate } from '../../i18n';
 import { useOverlays } from '../../ui/overlay';
 
 export const LIVING: readonly JobState[] = ['queued', 'running', 'paused'];
 export const ended = (job: Pick<Job, 'state'>) => !LIVING.includes(job.state);
+const WAITING: readonly JobState[] = ['queued', 'paused'];
+const ENDED = JOB_STATES.filter((state) => ended({ state }));
 
 /** What became of the ids, in one line; what was refused is told with its reason. */
 export function summary(t: Translate, done: string, answer: Partial<ControlAnswer>): string {
@@ -81,23 +83,31 @@ export function useJobActions(still = all) {
     };
     const what = (ids: readonly number[]) =>
       ids.length === 1 ? t('did.job', { id: ids[0] ?? 0 }) : t('did.jobs', { count: ids.length });
+    /** Those that are still to be acted on, and what has to be known of them first. Null: that has been said. */
+    const look = async <F extends keyof Job>(
+      chosen: readonly number[],
+      fields: readonly F[],
+      states: readonly JobState[],
+    ) => {
+      try {
+        const ids = await still(chosen);
+        if (ids.length) {
+          const jobs = await api.parts(ids, fields, { state: states.join(',') });
+          return { ids, jobs };
+        }
+        nothing(chosen.length);
+      } catch (error) {
+        fail(error);
+      }
+      return null;
+    };
 
     return {
       async kill(chosen: readonly number[]) {
-        let ids: readonly number[];
-        let lasting: Set<number>;
-        try {
-          ids = await still(chosen);
-          const waiting = await api.parts(ids, ['why'], { state: 'queued,paused' });
-          lasting = new Set(waiting.filter(waitsOnPurpose).map((job) => job.id));
-        } catch (error) {
-          fail(error);
-          return;
-        }
-        if (!ids.length) {
-          nothing(chosen.length);
-          return;
-        }
+        const seen = await look(chosen, ['why'], WAITING);
+        if (!seen) return;
+        const { ids } = seen;
+        const lasting = new Set(seen.jobs.filter(waitsOnPurpose).map((job) => job.id));
         const yes = await confirm({
           title: t('kill.title', { what: what(ids) }),
           text: lasting.size
@@ -120,7 +130,20 @@ export function useJobActions(still = all) {
           };
         });
       },
-      async retry(ids: readonly number[]) {
+      async retry(chosen: readonly number[]) {
+        const seen = await look(chosen, ['state'], ENDED);
+        if (!seen) return;
+        const ids = seen.jobs.map((job) => job.id);
+        const succeeded = seen.jobs.filter((job) => job.state === 'succeeded').length;
+        if (ids.length > 1 || succeeded) {
+          const text = t('retry.text', { count: ids.length });
+          const yes = await confirm({
+            title: t('retry.title', { what: what(ids) }),
+            text: succeeded ? `${text} ${t('retry.succeeded', { count: succeeded })}` : text,
+            action: t('action.retry'),
+          });
+          if (!yes) return;
+        }
         await act(ids, api.retry, ({ revived = [] }) => ({
           text: t('did.retried', { count: revived.length }),
           count: revived.length,
@@ -146,13 +169,46 @@ export function useJobActions(still = all) {
           };
         });
       },
-      async start(ids: readonly number[]) {
-        await act(ids, api.start, ({ expedited = [] }) => ({
+      async start(chosen: readonly number[]) {
+        const seen = await look(chosen, ['state', 'why'], WAITING);
+        if (!seen) return;
+        const delayed = seen.jobs.filter((job) => job.why?.kind === 'delayed').length;
+        if (delayed) {
+          const yes = await confirm({
+            title: t('start.title', { what: what(seen.ids) }),
+            text: t('start.delayed', { count: delayed }),
+            action: t('action.start'),
+          });
+          if (!yes) return;
+        }
+        const held = new Set(
+          seen.jobs.filter((job) => job.state === 'paused').map((job) => job.id),
+        );
+        /** To be held ends it. What has started goes on. */
+        const back = async (expedited: readonly number[]) => {
+          const waiting = await api.parts(expedited, [], { state: 'queued' });
+          if (!waiting.length) throw new Error(t('start.over'));
+          const ids = waiting.map((job) => job.id);
+          await api.pause(ids);
+          const free = ids.filter((id) => !held.has(id));
+          if (free.length) await api.resume(free);
+        };
+        await act(seen.ids, api.start, ({ expedited = [] }) => ({
           text: t('did.expedited', { count: expedited.length }),
           count: expedited.length,
+          ...(expedited.length ? { undo: () => back(expedited) } : {}),
         }));
       },
       async move(ids: readonly number[], move: Move) {
+        // One can be moved again. The places that many have among others nobody remembers.
+        if ((move.to === 'first' || move.to === 'last') && ids.length > 1) {
+          const yes = await confirm({
+            title: t(`move.${move.to}`, { what: what(ids) }),
+            text: t('move.places'),
+            action: t(`action.${move.to}`),
+          });
+          if (!yes) return;
+        }
         let ways: [number[], Move][] = [];
         const back = async () => {
           for (const [some, way] of ways) await api.move(some, way);
