@@ -205,6 +205,7 @@ function Tokens() {
   const scope = useScope();
   const guard = useGuard();
   const [making, setMaking] = useState(false);
+  const { link } = useLive();
   const { data, error, isPending } = useQuery({
     queryKey: ['tokens'],
     queryFn: access.tokens,
@@ -224,7 +225,7 @@ function Tokens() {
       <p className="muted">{t('token.lead')}</p>
       {scope === 'read' && <p className="muted">{t('token.notAllowed')}</p>}
       {scope !== 'read' && isPending && <Skeleton rows={2} />}
-      {error && <p className="error-text">{error.message}</p>}
+      {error && link !== 'gone' && <p className="error-text">{error.message}</p>}
       {data?.tokens.length === 0 && (
         <p className="muted row">
           <KeyRound size={15} aria-hidden />
@@ -266,6 +267,7 @@ function Listening() {
   const guard = useGuard();
   const { data: session } = useSession();
   const client = useQueryClient();
+  const { link } = useLive();
   const { data, error, isPending } = useQuery({ queryKey: ['listen'], queryFn: access.listen });
   const stop = async () => {
     const yes = await confirm({
@@ -296,7 +298,7 @@ function Listening() {
       }
     >
       {isPending && <Skeleton rows={2} />}
-      {error && <p className="error-text">{error.message}</p>}
+      {error && link !== 'gone' && <p className="error-text">{error.message}</p>}
       {data && (
         <>
           <Facts
