@@ -95,7 +95,7 @@ const std::vector<Case> kRunning = {
        w.see({a_gpu(0).lost("GPU is lost")});
        EXPECT_EQ(w.effects(), "kill");
        EXPECT_FALSE(std::get<effect::Kill>(w.last.effects[0]).warn);
-       EXPECT_EQ(w.told(), "gives_way");
+       EXPECT_EQ(w.told(), "drained gives_way");
        EXPECT_EQ(w.state.attempts.at(AttemptId{1}).gives_way, GivesWay::gpu_lost);
      },
      "", ""},
@@ -124,7 +124,7 @@ const std::vector<Case> kRunning = {
        EXPECT_EQ(w.effects(), "");
        EXPECT_EQ(w.alive(), "1:running 2:queued");
      },
-     "", ""},
+     "", "2:gpu(trouble)"},
     {"AHardwareErrorLeavesTheRunningJobToItsFate",
      [](World& w) {
        run(w);

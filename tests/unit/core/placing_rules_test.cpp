@@ -349,13 +349,25 @@ const std::vector<Case> kOutOfUse = {
        ASSERT_TRUE(w.apply(event::BoardRead{}));
      },
      "1:0", ""},
-    {"ALostCardIsUsedAgainWhenItHasComeBack",
+    {"ACardThatCouldNotBeReadIsUsedAgainWhenItCan",
+     [](World& w) {
+       w.see({a_gpu(0).unreadable("Unknown Error")});
+       w.submit({a_job()});
+       EXPECT_EQ(w.decide(), "");
+       EXPECT_EQ(w.waits(), "1:gpu(trouble)");
+       w.see_idle(1);
+     },
+     "1:0", ""},
+    {"ALostCardThatHasComeBackWaitsForSomebodyToLookAtIt",
      [](World& w) {
        w.see({a_gpu(0).lost("GPU is lost")});
        w.submit({a_job()});
        EXPECT_EQ(w.decide(), "");
        EXPECT_EQ(w.waits(), "1:gpu(trouble)");
        w.see_idle(1);
+       EXPECT_EQ(w.decide(), "");
+       EXPECT_EQ(w.waits(), "1:gpu(drained)");
+       ASSERT_TRUE(w.apply(event::DrainGpu{"0", false, ""}));
      },
      "1:0", ""},
 };
