@@ -233,6 +233,9 @@ std::string PlacementChecker::card_problem(const change::AttemptPut& put,
   if (facts == seen->sample.gpus.end() || !facts->trouble.empty()) {
     return "it was not usable";
   }
+  if (head_.drained.contains(uuid)) {
+    return "it was out of use";
+  }
   if (!facts->memory_total || !facts->memory_free) {
     return "how much of it is free was not known";
   }

@@ -29,7 +29,9 @@ void Ledger::put(const Change& change) {
     }
     void operator()(const change::BatchRules& c) { ledger.batch_limits[c.id] = c.max_concurrent; }
     void operator()(const change::InstancePut&) {}
-    void operator()(const change::DrainPut&) {}
+    void operator()(const change::DrainPut& c) {
+      c.drained ? void(ledger.drained.insert(c.gpu)) : void(ledger.drained.erase(c.gpu));
+    }
     void operator()(const change::EccPut&) {}
     void operator()(const change::UsagePut&) {}
     void operator()(const change::AttemptGivesWay& c) {

@@ -71,6 +71,7 @@ struct Ledger {
   std::set<AttemptId> open;
   std::map<QueueId, QueueSpec> queues;
   std::set<QueueId> paused_queues;
+  std::set<std::string> drained;  ///< cards that are out of use
   std::map<BatchId, std::uint32_t> batch_limits;
   std::set<BatchId> open_batches;  ///< still being submitted
   std::map<std::string, std::uint64_t> resources;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/rule_table.hpp"
+#include "sim/gpus.hpp"
 
 namespace berth::sim {
 
@@ -60,6 +61,10 @@ void Workload::kill_all(const std::vector<JobId>& jobs) {
 void Workload::release(const std::vector<JobId>& jobs) {
   for (const char* queue : kQueues) {
     send(std::make_shared<Request>(Request{event::PauseQueue{queue, false}}));
+  }
+  // A card that was lost stays out of use until somebody has looked at it.
+  for (std::size_t card = 0; card < cards_; ++card) {
+    send(std::make_shared<Request>(Request{event::DrainGpu{Gpus::uuid(card), false, {}}}));
   }
   send(std::make_shared<Request>(Request{event::Resume{jobs}}));
 }
@@ -199,7 +204,10 @@ Event Workload::a_control() {
   if (dice < 70) {
     return event::Expedite{some_jobs()};
   }
-  if (dice < 85) {
+  if (dice < 78 && cards_ > 0) {
+    return a_drain();
+  }
+  if (dice < 88) {
     event::Move move;
     move.jobs = some_jobs();
     move.to = static_cast<event::Move::To>(random_.below(5));
@@ -209,6 +217,10 @@ Event Workload::a_control() {
     return move;
   }
   return event::SetJobs{some_jobs(), a_patch()};
+}
+
+event::DrainGpu Workload::a_drain() {
+  return {Gpus::uuid(random_.below(cards_)), random_.percent(30), "to be looked at"};
 }
 
 event::JobPatch Workload::a_patch() {

@@ -24,7 +24,7 @@ class Workload {
   void begin();
   /// Asks for the end of everything that is still alive.
   void kill_all(const std::vector<JobId>& jobs);
-  /// Lets everything go on that somebody has paused.
+  /// Lets everything go on that somebody has paused, and gives back every card.
   void release(const std::vector<JobId>& jobs);
   /// All has been asked for and answered.
   [[nodiscard]] bool done() const { return left_ == 0 && waiting_ == 0; }
@@ -44,6 +44,7 @@ class Workload {
   [[nodiscard]] berth::Request a_request(event::Submit& submit);
   [[nodiscard]] event::Kill a_kill();
   [[nodiscard]] Event a_control();
+  [[nodiscard]] event::DrainGpu a_drain();
   [[nodiscard]] event::JobPatch a_patch();
   [[nodiscard]] std::vector<JobId> some_jobs();
 

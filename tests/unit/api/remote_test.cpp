@@ -108,8 +108,8 @@ TEST(RemoteWireTest, QuestionsAboutRunsThatCannotBeAreNamed) {
   }
   EXPECT_EQ(why(R"({"ids": "1", "metrics": [{"name": "acc"}]})"), "metrics[0].pattern: is missing");
   const std::string metric = R"({"name":"a","pattern":"b"})";
-  EXPECT_EQ(why(fmt::format(R"({{"ids": "1", "metrics": {}}})", list_of(10'001, metric))),
-            "metrics: are more than 10000");
+  EXPECT_EQ(why(fmt::format(R"({{"ids": "1", "metrics": {}}})", list_of(101, metric))),
+            "metrics: are more than 100");
   EXPECT_EQ(why(fmt::format(R"({{"ids": "1", "files": {}}})", list_of(10'001, R"("a")"))),
             "files: are more than 10000");
 }
