@@ -73,6 +73,8 @@ struct HttpResponse {
   HttpHeaders headers;
   /// Instead of `body`: an answer of unknown length, chunked. Called after the header is queued.
   std::function<void(std::shared_ptr<ResponseSink>)> stream;
+  /// The connection ends with it, and says so: whoever asked has no key any more.
+  bool last = false;
 };
 
 /// Answers one request: at once or later, on the io thread, once; further calls do nothing, and

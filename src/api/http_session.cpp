@@ -452,7 +452,7 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
   }
 
   void write(HttpResponse response) {
-    keep_alive_ = keep_alive_ && !shared_->stopping;
+    keep_alive_ = keep_alive_ && !shared_->stopping && !response.last;
     if (response.stream && old_) {
       keep_alive_ = false;  // its end is the end of the connection
     }

@@ -160,7 +160,13 @@ void ApplyContext::drop() {
           state_ops::dequeue(state, it->second, now);
         }
         forget(it->second);
-        state.pending.erase(front.next);
+        if (auto pending = state.pending.extract(front.next); !pending.empty()) {
+          for (const JobId id : pending.mapped()) {
+            if (id > front.last) {
+              state.dependents.erase(id);  // of a part that never came
+            }
+          }
+        }
         state.dependents.erase(front.next);
         state.jobs.erase(front.next);
       }

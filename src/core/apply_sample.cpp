@@ -84,7 +84,7 @@ void check_health(ApplyContext& c, Gpu& gpu) {
     if (why) {
       attempt->second.sick_card = fmt::format("GPU {}: {}", gpu.facts.index, *why);
     }
-    // One that is merely unreadable may be at work: nothing new starts there, and what runs goes on.
+    // One that is merely unreadable may be at work: nothing new starts there, what runs goes on.
     if (gpu.facts.lost && gpu.known) {
       c.give_way(attempt->second, GivesWay::gpu_lost,
                  fmt::format("GPU {}: {}", gpu.facts.index, gpu.facts.trouble));
@@ -183,8 +183,8 @@ void note_company(State& state, const Gpu& gpu) {
   }
 }
 
-/// Which card it was, and since when that has been quiet, a daemon that was started anew cannot know:
-/// any of them, until now.
+/// Which card it was, and since when that has been quiet, a daemon that was started anew cannot
+/// know: any of them, until now.
 void suppose_strangers(State& state, const Attempt& parked, Millis now) {
   const auto is_of_it = [&](const Gpu& gpu) {
     return std::ranges::find(parked.gpus, gpu.facts.uuid) != parked.gpus.end();

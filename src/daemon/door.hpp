@@ -82,7 +82,7 @@ class Door {
   void login(const HttpRequest& request, Respond respond);
   void logout(const HttpRequest& request, Respond respond);
   void add_token(const HttpRequest& request, Respond respond);
-  void remove_token(std::uint64_t id, Respond respond);
+  void remove_token(std::uint64_t id, const HttpRequest& request, Respond respond);
   void drop_others(std::uint64_t key);
   void tell_listen(const Respond& respond) const;
   void open_ui(const HttpRequest& request, Respond respond);

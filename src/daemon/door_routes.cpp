@@ -60,7 +60,7 @@ void Door::handle(const RouteMatch& match, const HttpRequest& request, Respond r
     case RouteId::add_token:
       return add_token(request, std::move(respond));
     case RouteId::remove_token:
-      return remove_token(match.id, std::move(respond));
+      return remove_token(match.id, request, std::move(respond));
     case RouteId::listen:
       return tell_listen(respond);
     case RouteId::open_ui:
@@ -114,6 +114,7 @@ void Door::login(const HttpRequest& request, Respond respond) {
   HttpResponse response = to_pages();
   response.headers.emplace_back("Set-Cookie",
                                 session_cookie(doorway_, made.secret, kSessionLifetime));
+  response.last = known;
   save([this, respond = std::move(respond), response,
         former = known ? request.caller->key : 0](const Status& done) {
     respond(answer_of(done, response));
@@ -133,6 +134,7 @@ void Door::logout(const HttpRequest& request, Respond respond) {
   keys_.remove(request.caller->key);
   HttpResponse response = ok("{}");
   response.headers.emplace_back("Set-Cookie", session_cookie(doorway_, "", Millis(0)));
+  response.last = true;
   save([this, respond = std::move(respond), response, key = request.caller->key](Status done) {
     respond(answer_of(done, response));
     drop_others(key);
@@ -163,19 +165,21 @@ void Door::add_token(const HttpRequest& request, Respond respond) {
   });
 }
 
-void Door::remove_token(std::uint64_t id, Respond respond) {
+void Door::remove_token(std::uint64_t id, const HttpRequest& request, Respond respond) {
   if (!keys_.remove(id)) {
     respond(error_response({ErrorCode::not_found,
                             fmt::format("there is no token {}; berth token ls lists them", id)}));
     return;
   }
-  save([this, id, respond = std::move(respond)](const Status& done) {
-    respond(answer_of(done, ok("{}")));
+  HttpResponse response = ok("{}");
+  response.last = request.caller && request.caller->key == id;
+  save([this, id, respond = std::move(respond), response](const Status& done) {
+    respond(answer_of(done, response));
     drop_others(id);
   });
 }
 
-/// Streams of a key that is no more. Later, so that an answer to itself gets out.
+/// Connections of a key that is no more. Later, so that an answer to itself gets out.
 void Door::drop_others(std::uint64_t key) {
   loop_.post([this, key] {
     if (server_) {

@@ -44,7 +44,9 @@ std::vector<std::string> all_metrics(const std::vector<Run>& runs) {
     }
   }
   std::vector<std::string> out(names.begin(), names.end());
-  std::ranges::stable_sort(out, {}, [](const std::string& name) { return metric_rank(name); });
+  std::ranges::sort(out, {}, [](const std::string& name) {
+    return std::pair(metric_rank(name), std::string_view(name));
+  });
   return out;
 }
 

@@ -219,9 +219,14 @@ void ProgressChecker::check_empty(const Engine& engine) {
     findings_.report(fmt::format("job {} was to end with all others and is {}", id.value,
                                  to_string(disk_.jobs.at(id).state)));
   }
-  if (!state.jobs.empty() || !state.batches.empty() || !state.pending.empty() ||
-      !state.dependents.empty() || !state.ready.heads().empty()) {
-    findings_.report("all jobs have ended and memory still holds traces of them");
+  for (const auto& [what, left] :
+       {std::pair("jobs", state.jobs.size()), std::pair("batches", state.batches.size()),
+        std::pair("jobs that wait for others", state.pending.size()),
+        std::pair("jobs others wait for", state.dependents.size()),
+        std::pair("lines", state.ready.heads().size())}) {
+    if (left > 0) {
+      findings_.report(fmt::format("all jobs have ended and memory still holds {} {}", left, what));
+    }
   }
 }
 

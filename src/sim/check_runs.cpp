@@ -83,8 +83,10 @@ void RunChecker::stepped(const Engine* engine, Now /*now*/, bool idle) {
     return;
   }
   for (const AttemptId attempt : disk_.open) {
-    const Ledger::JobEntry& job = *disk_.job(disk_.attempts.at(attempt).job);
-    if (job.kill_requested) {
+    const Ledger::AttemptEntry& entry = disk_.attempts.at(attempt);
+    const Ledger::JobEntry& job = *disk_.job(entry.job);
+    // Who is to end need not be told, too, to stand still until then.
+    if (job.kill_requested || entry.gives_way) {
       if (!told_to_end_.contains(attempt)) {
         findings_.report(
             fmt::format("attempt {} is to be killed and nobody has told it", attempt.value));

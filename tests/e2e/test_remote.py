@@ -222,6 +222,7 @@ def test_logging_out_ends_the_session(berth):
     headers = {"Cookie": cookie, "X-Berth-CSRF": csrf}
     out = client.ask("POST", "/api/logout", headers=headers)
     assert out.status == 200 and "Max-Age=0" in out.headers["Set-Cookie"]
+    assert out.headers["Connection"] == "close", "and so does the connection"
     assert client.ask("GET", "/api/status", headers=headers).status == 401
 
 

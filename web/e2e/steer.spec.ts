@@ -409,7 +409,7 @@ test('queues and batches have rules of their own', async ({ console: page, insta
   await expect(row('quiet_time').locator('.source')).toHaveText('default');
   expect(await value('quiet_time', 'queue=scoped')).toBe('1m');
 
-  await whose.selectOption('Batch scoped-batch');
+  await whose.selectOption(`Batch ${batch} · scoped-batch`);
   await page.getByLabel('strategy', { exact: true }).selectOption('pack');
   await apply.click();
   await expect(row('strategy').locator('.source')).toHaveText(`Batch ${batch}`);

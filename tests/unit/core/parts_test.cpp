@@ -123,12 +123,14 @@ TEST_F(PartsTest, AnAbandonedSubmissionLeavesNothing) {
   ASSERT_TRUE(
       part(batch, copies(count, a_cpu_job().after_index(static_cast<std::uint32_t>(count)))));
   ASSERT_TRUE(part(batch, {a_cpu_job()}));
+  ASSERT_TRUE(part(batch, {a_cpu_job().after_index(static_cast<std::uint32_t>(count + 3))}));
   ASSERT_TRUE(world_.apply(event::SubmitAbort{batch}));
   EXPECT_FALSE(world_.state.jobs.empty()) << "it should have been too much for one event";
   EXPECT_EQ(world_.go_on(), 2);
   EXPECT_TRUE(world_.state.jobs.empty());
   EXPECT_TRUE(world_.state.batches.empty());
   EXPECT_TRUE(world_.state.pending.empty());
+  EXPECT_TRUE(world_.state.dependents.empty()) << "nobody waits for what never came";
   EXPECT_TRUE(world_.ledger.snapshot().open_batches.empty());
   EXPECT_EQ(world_.submit({a_cpu_job()}).first.value, count + 6) << "its ids are not used again";
 }

@@ -77,9 +77,10 @@ TEST(Simulation, ReplaysByteForByte) {
   }
 }
 
-/// A neighbour's memory, users with different shares, shares that change while cards are kept.
+/// A neighbour's memory, users with different shares, shares that change while cards are kept, a
+/// job that stands still as its card is lost, parts of a submission that never came.
 TEST(Simulation, HoldsWhereItOnceDidNot) {
-  for (const std::uint64_t seed : {224U, 3'128U, 3'226U, 6'471U}) {
+  for (const std::uint64_t seed : {224U, 3'128U, 3'226U, 4'435U, 6'471U, 7'401U}) {
     EXPECT_EQ(simulate(of(seed)).failure, std::nullopt) << "seed " << seed;
   }
 }

@@ -290,6 +290,7 @@ export const en = {
   'wrong.range': 'A number such as 2, or 1..4, please.',
   'queue.title': 'Queues',
   'queue.none': 'There is no queue yet. The first job makes one.',
+  'queue.noJobs': 'No jobs',
   'queue.failed': 'Failed',
   'queue.words': '{running} running, {waiting} waiting, {failed} failed',
   'queue.running': 'Running',

@@ -282,6 +282,7 @@ export const zh: Record<keyof typeof en, string> = {
   'wrong.range': '请输入数字，例如 2 或 1..4。',
   'queue.title': '队列',
   'queue.none': '还没有队列，第一个任务会创建它。',
+  'queue.noJobs': '没有任务',
   'queue.failed': '失败',
   'queue.words': '运行 {running}，等待 {waiting}，失败 {failed}',
   'queue.running': '运行中',

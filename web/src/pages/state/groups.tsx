@@ -21,9 +21,10 @@ export function reckon(counts: Batch['counts']): { total: number; done: number }
 export function Progress({ counts }: { counts: Batch['counts'] }) {
   const { t, language } = useLanguage();
   const { total } = reckon(counts);
-  const words = JOB_STATES.filter((state) => counts[state] > 0)
-    .map((state) => `${t(`state.${state}`)} ${count(counts[state], language)}`)
-    .join(', ');
+  const words =
+    JOB_STATES.filter((state) => counts[state] > 0)
+      .map((state) => `${t(`state.${state}`)} ${count(counts[state], language)}`)
+      .join(', ') || t('queue.noJobs');
   return (
     <div className="progress" role="img" aria-label={words} title={words}>
       {(['succeeded', 'failed', 'killed', 'cancelled', 'running', 'paused'] as const).map(
