@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/utf8.hpp"
 #include "results/known_metrics.hpp"
