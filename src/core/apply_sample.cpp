@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/apply_context.hpp"
+#include "core/classify.hpp"
 #include "core/foreign.hpp"
 #include "core/health.hpp"
 
@@ -163,7 +164,8 @@ void watch_given_up(const State& state, Gpu& gpu, Millis now) {
   }
 }
 
-/// What others hold beside an attempt tells whose fault it is if that finds too little memory.
+/// What others hold beside an attempt, and were not promised, tells whose fault it is if that finds
+/// too little memory.
 void note_company(State& state, const Gpu& gpu) {
   for (const Claim& claim : gpu.claims) {
     const auto it = state.attempts.find(claim.attempt);
@@ -171,15 +173,9 @@ void note_company(State& state, const Gpu& gpu) {
       continue;
     }
     Attempt& attempt = it->second;
-    attempt.company_hidden = attempt.company_hidden || !gpu.facts.processes;
-    Bytes held = 0;
-    for (const GpuProcess& process : gpu.facts.processes.value_or(std::vector<GpuProcess>{})) {
-      if (process.attempt != claim.attempt) {
-        attempt.company_hidden = attempt.company_hidden || !process.memory;
-        held += process.memory.value_or(0);
-      }
-    }
-    attempt.company = std::max(attempt.company.value_or(0), held);
+    const Beside beside = look_beside(gpu, claim.attempt);
+    attempt.company_hidden = attempt.company_hidden || beside.hidden;
+    attempt.company = std::max(attempt.company.value_or(0), beside.beyond);
   }
 }
 

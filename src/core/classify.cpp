@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +10,7 @@
 namespace berth {
 namespace {
 
-/// Where a message gives no numbers, others must hold so much of a card to be to blame.
+/// Where a message does not say enough, others must hold so much of a card to be to blame.
 constexpr Bytes kShareOfIntruders = 20;
 
 std::string memory_text(const Signature& signature, const MemoryFigures& figures, Blame blame) {
@@ -50,7 +51,9 @@ std::optional<Bytes> held_by_others(const MemoryFigures& figures, const Evidence
   if (!figures.others && !evidence.intruders) {
     return std::nullopt;
   }
-  return std::max(figures.others.value_or(0), evidence.intruders.value_or(0));
+  // A message does not tell those who keep to what they were promised from the others.
+  const Bytes told = figures.others.value_or(0);
+  return std::max(told - std::min(told, evidence.fellows), evidence.intruders.value_or(0));
 }
 
 /// By the message's own numbers, if they are enough.
@@ -65,11 +68,20 @@ std::optional<Blame> blame_by_figures(const Finding& finding, const Evidence& ev
   if (promised == 0) {
     return std::nullopt;
   }
-  // Without them there would have been enough.
-  const bool they_had_it =
-      *figures.others > 0 &&
-      (!figures.free || !figures.tried || *figures.tried <= *figures.free + *figures.others);
-  return *needed <= promised && they_had_it ? Blame::neighbour : Blame::own;
+  if (*needed > promised || *figures.others == 0) {
+    return Blame::own;
+  }
+  if (figures.free && figures.tried) {
+    // Without them there would have been enough.
+    return *figures.tried <= *figures.free + *figures.others ? Blame::neighbour : Blame::own;
+  }
+  // It asked for less than it was promised, and nobody says how much was left. Who shares a card
+  // lost some of its promise only if the rest of the card is smaller; who has it whole shares it
+  // with strangers who are small enough not to matter.
+  if (evidence.claim > 0 && total && *total < evidence.claim + *figures.others + figures.fellows) {
+    return Blame::neighbour;
+  }
+  return std::nullopt;
 }
 
 /// By what was seen on the card.
@@ -85,6 +97,7 @@ Finding out_of_gpu_memory(const Sighting& sighting, const Evidence& evidence) {
   finding.failure = FailureClass::gpu_oom;
   finding.figures = read_figures(sighting.line);
   finding.figures->others = held_by_others(*finding.figures, evidence);
+  finding.figures->fellows = evidence.fellows;
   const auto by_figures = blame_by_figures(finding, evidence);
   finding.blame = by_figures ? *by_figures : blame_by_sight(evidence);
   finding.what = memory_text(*sighting.signature, *finding.figures, finding.blame);
@@ -177,7 +190,8 @@ std::optional<Bytes> Finding::needed() const {
   }
   // Of a card with nobody else on it, what is not free is the program's own.
   if (figures->total && figures->free && figures->others.value_or(0) == 0) {
-    return *figures->total - std::min(*figures->free, *figures->total) + *figures->tried;
+    const Bytes not_its_own = *figures->free + figures->fellows;
+    return *figures->total - std::min(not_its_own, *figures->total) + *figures->tried;
   }
   return figures->others ? figures->tried : std::nullopt;
 }
@@ -222,6 +236,33 @@ Finding classify(const Verdict& verdict, const Evidence& evidence) {
   return {FailureClass::exit, Blame::own, verdict.message};
 }
 
+Beside look_beside(const Gpu& gpu, AttemptId attempt) {
+  Beside beside;
+  beside.hidden = !gpu.facts.processes;
+  std::map<AttemptId, Bytes> held;
+  for (const GpuProcess& process : gpu.facts.processes.value_or(std::vector<GpuProcess>{})) {
+    if (process.attempt != attempt) {
+      beside.hidden = beside.hidden || !process.memory;
+      held[process.attempt] += process.memory.value_or(0);
+    }
+  }
+  for (const Claim& claim : gpu.claims) {
+    if (claim.attempt == attempt) {
+      continue;
+    }
+    // What it has used it may want again, and gets.
+    Bytes& its = held[claim.attempt];
+    its = std::max(its, claim.peak);
+    const Bytes promised = claim.memory == 0 ? its : std::min(its, claim.memory);
+    beside.promised += promised;
+    its -= promised;
+  }
+  for (const auto& [id, bytes] : held) {
+    beside.beyond += bytes;
+  }
+  return beside;
+}
+
 Evidence gather_evidence(const State& state, const Attempt& attempt, std::string_view log_end) {
   Evidence evidence;
   evidence.log_end = log_end;
@@ -245,19 +286,15 @@ Evidence gather_evidence(const State& state, const Attempt& attempt, std::string
     if (const auto total = gpu->facts.memory_total) {
       evidence.card = std::min(evidence.card.value_or(*total), *total);
     }
-    Bytes intruders = 0;
     for (const Claim& claim : gpu->claims) {
       if (claim.attempt == attempt.id) {
         evidence.peak = std::max(evidence.peak.value_or(0), claim.peak);
-      } else if (claim.memory > 0 && claim.peak > claim.memory) {
-        intruders += claim.peak - claim.memory;
       }
     }
-    for (const GpuProcess& process : gpu->facts.processes.value_or(std::vector<GpuProcess>{})) {
-      intruders += process.attempt ? 0 : process.memory.value_or(0);
-    }
     if (gpu->facts.processes) {
-      evidence.intruders = std::max(evidence.intruders.value_or(0), intruders);
+      const Beside beside = look_beside(*gpu, attempt.id);
+      evidence.intruders = std::max(evidence.intruders.value_or(0), beside.beyond);
+      evidence.fellows = std::max(evidence.fellows, beside.promised);
     }
   }
   return evidence;

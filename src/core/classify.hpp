@@ -33,9 +33,10 @@ struct Evidence {
   Bytes claim = 0;                      ///< per GPU; 0: whole cards
   std::optional<Bytes> card = {};       ///< memory of the smallest of its cards
   std::optional<Bytes> peak = {};       ///< the most it was seen to use of one card
-  std::optional<Bytes> intruders = {};  ///< on one of its cards, by whoever was promised nothing
-  /// The most that anybody else was seen to hold of one of its cards while it ran.
+  std::optional<Bytes> intruders = {};  ///< on one of its cards, beyond what anybody was promised
+  /// The most that was so seen while it ran.
   std::optional<Bytes> company = {};
+  Bytes fellows = 0;     ///< on one of its cards, by other jobs within what they were promised
   bool for_own = false;  ///< it gives way to a process of its owner
 };
 
@@ -50,6 +51,15 @@ struct Finding {
   /// What the job would have needed on each GPU, if that can be told.
   [[nodiscard]] std::optional<Bytes> needed() const;
 };
+
+/// What is held of a card beside one attempt.
+struct Beside {
+  Bytes promised = 0;   ///< by other attempts, as far as they were promised it
+  Bytes beyond = 0;     ///< by them beyond that, and by strangers
+  bool hidden = false;  ///< it cannot all be told
+};
+
+[[nodiscard]] Beside look_beside(const Gpu& gpu, AttemptId attempt);
 
 /// `verdict` is one of a failure.
 [[nodiscard]] Finding classify(const Verdict& verdict, const Evidence& evidence);

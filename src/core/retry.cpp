@@ -86,13 +86,17 @@ void charge(Retry& retry, Charge to, const RetryCase& job, const RetryRules& rul
 
 /// Why it is not tried again, where that is not evident.
 std::string last_word(const Finding& finding, const RetryCase& job, const RetryRules& rules) {
-  if (finding.failure == FailureClass::gpu_oom && finding.blame == Blame::own &&
-      rules.raise_memory && job.request.gpus.max > 0 && job.largest && !job.request.gpu_memory) {
-    return fmt::format("gave up: it had a whole card of {}, the largest there is",
-                       format_size(*job.largest));
+  const bool had_all = finding.failure == FailureClass::gpu_oom && rules.raise_memory &&
+                       job.request.gpus.max > 0 && job.largest && !job.request.gpu_memory;
+  const std::string all =
+      had_all ? fmt::format("a whole card of {}, the largest there is", format_size(*job.largest))
+              : std::string();
+  if (had_all && finding.blame == Blame::own) {
+    return "gave up: it had " + all;
   }
   if (is_excused(finding) && job.excused > 0) {
-    return fmt::format("gave up after {} retries that were not its fault", job.excused);
+    return fmt::format("gave up after {} retries that were not its fault{}", job.excused,
+                       had_all ? "; it had " + all : std::string());
   }
   if (job.retries_used > 0) {
     return fmt::format("no retry left after {}", job.retries_used);
@@ -155,19 +159,21 @@ Retry plan_retry(const Finding& finding, const RetryCase& job, const RetryRules&
     retry.next = "waiting again to go on, as asked";
     return retry;
   }
-  const bool too_big = finding.failure == FailureClass::gpu_oom && finding.blame == Blame::own;
-  if (too_big && rules.raise_memory && limit != 0U) {
-    raise_memory(retry, finding, job);
-    if (retry.again && (!limit || job.retries_used < *limit)) {
-      retry.charge = limit ? Charge::retries : Charge::nobody;
-      return retry;
-    }
-    retry = {};
-  }
   const bool excused = is_excused(finding);
   if (excused && job.excused < limit.value_or(rules.not_its_fault)) {
     charge(retry, Charge::excused, job, rules, limit.value_or(rules.not_its_fault));
     return retry;
+  }
+  // Who has lost memory to others again and again may as well be too big for what it asks for.
+  const bool too_big = finding.failure == FailureClass::gpu_oom &&
+                       (finding.blame == Blame::own || (excused && !limit && job.excused > 0));
+  if (too_big && rules.raise_memory && limit != 0U) {
+    Retry raise = retry;
+    raise_memory(raise, finding, job);
+    if (raise.again && (!limit || job.retries_used < *limit)) {
+      raise.charge = limit ? Charge::retries : Charge::nobody;
+      return raise;
+    }
   }
   const std::uint32_t own_limit = limit.value_or(job.retries);
   if ((!excused || !limit) && job.retries_used < own_limit) {

@@ -52,6 +52,8 @@ struct MemoryFigures {
   std::optional<Bytes> own;     ///< in use by the program itself
   std::optional<Bytes> others;  ///< in use by others
   bool guessed = false;         ///< `others` is what the other numbers do not explain
+  /// In use by jobs that share the card and keep to what they were promised; no message says so.
+  Bytes fellows = 0;
 
   friend bool operator==(const MemoryFigures&, const MemoryFigures&) = default;
 };

@@ -71,8 +71,8 @@ struct Attempt {
   std::optional<GivesWay> gives_way;
   std::vector<std::uint32_t> xids;  ///< application errors the driver reported on its cards
   std::string sick_card = {};       ///< why one of its cards was taken out of use; empty: none
-  /// The most that anybody else was seen to hold of one of its cards while it ran; none: nobody
-  /// has looked.
+  /// The most that others were seen to hold of one of its cards while it ran, beyond what they were
+  /// promised; none: nobody has looked.
   std::optional<Bytes> company = {};
   bool company_hidden = false;  ///< at some time that could not be told
   bool for_own = false;         ///< with `gives_way`: for a process of its owner outside berth

@@ -270,6 +270,17 @@ TEST(Figures, OfNoUseAreNotInvented) {
             MemoryFigures{});
 }
 
+TEST(Figures, WhatOtherJobsWerePromisedIsNotTheJobsOwn) {
+  Evidence evidence;
+  evidence.log_end =
+      "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 24.00 GiB of "
+      "which 1.00 GiB is free.\n";
+  evidence.claim = 8 * kGiB;
+  evidence.company = 0;
+  evidence.fellows = 14 * kGiB;
+  EXPECT_EQ(classify(exited(1), evidence).needed(), 11 * kGiB);
+}
+
 struct BlameCase {
   const char* name;
   std::string log;
@@ -278,6 +289,7 @@ struct BlameCase {
   std::optional<Bytes> intruders;
   Blame blame;
   std::optional<Bytes> company = {};
+  Bytes fellows = 0;
 };
 
 void PrintTo(const BlameCase& c, std::ostream* out) {
@@ -295,6 +307,7 @@ TEST_P(OutOfMemory, IsBlamedOnTheRightOne) {
   evidence.peak = GetParam().peak;
   evidence.intruders = GetParam().intruders;
   evidence.company = GetParam().company;
+  evidence.fellows = GetParam().fellows;
   EXPECT_EQ(to_string(classify(exited(1), evidence).blame), to_string(GetParam().blame));
 }
 
@@ -305,6 +318,9 @@ constexpr const char* kOldTorchGap =
     "CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 23.69 GiB total capacity; 11.50 GiB "
     "already allocated; 0.19 GiB free; 12.00 GiB reserved in total by PyTorch)\n";
 constexpr const char* kPlain = "CUDA error: out of memory\n";
+constexpr const char* kJax =
+    "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate "
+    "3000000000 bytes.\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Tells, OutOfMemory,
@@ -344,7 +360,27 @@ INSTANTIATE_TEST_SUITE_P(
                   Blame::own},
         BlameCase{"WithoutNumbersWithinItsClaim", kPlain, 8 * kGiB, 5 * kGiB, 10 * kGiB,
                   Blame::neighbour},
-        BlameCase{"WithoutNumbersAndNothingSeen", kPlain, 0, {}, {}, Blame::own}),
+        BlameCase{"WithoutNumbersAndNothingSeen", kPlain, 0, {}, {}, Blame::own},
+        BlameCase{"NotSayingWhatWasFreeBesideASmallStranger", kJax, 0, 23 * kGiB, 100 * kMiB,
+                  Blame::own, 100 * kMiB},
+        BlameCase{"NotSayingWhatWasFreeBesideALargeStranger", kJax, 0, 9 * kGiB, 14 * kGiB,
+                  Blame::neighbour, 14 * kGiB},
+        BlameCase{"NotSayingWhatWasFreeOfAShareBesideASmallStranger", kJax, 8 * kGiB, 6 * kGiB,
+                  100 * kMiB, Blame::own, 100 * kMiB},
+        BlameCase{"NotSayingWhatWasFreeOfAShareThatOthersTook", kJax, 8 * kGiB, 6 * kGiB, 17 * kGiB,
+                  Blame::neighbour, 17 * kGiB},
+        BlameCase{"NotSayingWhatWasFreeOfAShareThatOthersTookTogether", kJax, 8 * kGiB, 6 * kGiB,
+                  kGiB, Blame::neighbour, kGiB, 16 * kGiB},
+        BlameCase{"NotSayingWhatWasFreeBesideJobsWithinTheirClaims", kJax, 8 * kGiB, 6 * kGiB, 0,
+                  Blame::own, 0, 16 * kGiB},
+        BlameCase{"BesideJobsThatAMessageNamesWithinTheirClaims",
+                  kTorchCrowded,
+                  8 * kGiB,
+                  {},
+                  100 * kMiB,
+                  Blame::own,
+                  100 * kMiB,
+                  18 * kGiB}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(Classify, KilledByKillAloneIsNoProof) {

@@ -202,6 +202,35 @@ TEST(OutOfGpuMemory, OfANeighbourThatTookMoreThanItWasPromised) {
   EXPECT_EQ(w.state.job(JobId{2})->excused, 1U);
 }
 
+constexpr const char* kJax =
+    "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate "
+    "3000000000 bytes.\n";
+
+TEST(OutOfGpuMemory, NextToAJobWithinItsClaimIsTheJobsOwn) {
+  World w;
+  w.see_idle(1);
+  w.submit({a_job().memory(8 * kGiB), a_job().memory(8 * kGiB)});
+  EXPECT_EQ(w.decide(), "1:0 2:0");
+  w.wait(Millis{1'000});
+  w.see({a_gpu(0).with(a_process_of(1).memory(7 * kGiB)).with(a_process_of(2).memory(7 * kGiB))});
+  fail_with(w, 2, kJax);
+  EXPECT_EQ(w.state.job(JobId{2})->excused, 0U);
+  EXPECT_EQ(request_of(w, 2).gpu_memory, 12 * kGiB);
+  EXPECT_EQ(message_of(w, 2), "out of GPU memory: asked for 2.8 GiB; trying again with 12 GiB");
+}
+
+TEST(OutOfGpuMemory, NextToASmallStrangerIsTheJobsOwn) {
+  World w;
+  w.see_idle(1);
+  w.submit({a_job().memory(8 * kGiB)});
+  EXPECT_EQ(w.decide(), "1:0");
+  w.wait(Millis{1'000});
+  w.see({a_gpu(0).with(a_process_of(1).memory(7 * kGiB)).with(a_stranger().memory(100 * kMiB))});
+  fail_with(w, 1, kJax);
+  EXPECT_EQ(w.state.job(JobId{1})->excused, 0U);
+  EXPECT_EQ(request_of(w, 1).gpu_memory, 12 * kGiB);
+}
+
 TEST(Hardware, DrainsTheCardAndGoesElsewhere) {
   World w;
   w.see_idle(2);

@@ -332,6 +332,39 @@ INSTANTIATE_TEST_SUITE_P(
                                 "gave up: it had a whole card of 24 GiB, the largest there is"}),
     [](const auto& tested) { return tested.param.name; });
 
+TEST(Raising, FollowsWhenTheExcusesForLosingMemoryToOthersAreUsedUp) {
+  Finding finding{gpu_oom, Blame::neighbour, "what"};
+  RetryCase job;
+  job.request.gpu_memory = 16 * kGiB;
+  job.card = 24 * kGiB;
+  job.largest = 24 * kGiB;
+  job.excused = 2;
+  EXPECT_EQ(plan_retry(finding, job, RetryRules{}).next,
+            "trying again elsewhere (not its fault, 3 of 3)");
+  job.excused = 3;
+  Retry retry = plan_retry(finding, job, RetryRules{});
+  EXPECT_EQ(shown(retry), "free elsewhere");
+  EXPECT_EQ(retry.next, "trying again with a whole card");
+  ASSERT_TRUE(retry.request);
+  job.request = *retry.request;
+  EXPECT_EQ(plan_retry(finding, job, RetryRules{}).next,
+            "gave up after 3 retries that were not its fault; it had a whole card of 24 GiB, the "
+            "largest there is");
+}
+
+TEST(Raising, DoesNotFollowWhereTheClassHasALimitOrNothingIsExcused) {
+  const Finding finding{gpu_oom, Blame::neighbour, "what"};
+  RetryCase job;
+  job.request.gpu_memory = kGiB;
+  job.largest = 24 * kGiB;
+  RetryRules rules;
+  rules.not_its_fault = 0;
+  EXPECT_EQ(shown(plan_retry(finding, job, rules)), "no");
+  job.excused = 1;
+  rules.gpu_oom = 1;
+  EXPECT_EQ(shown(plan_retry(finding, job, rules)), "no");
+}
+
 TEST(Raising, IsNotDoneWhereItIsNotWanted) {
   Finding finding{gpu_oom, Blame::own, "what"};
   RetryCase job;
