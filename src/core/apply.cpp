@@ -280,6 +280,7 @@ void apply(State& state, const Decision& decision, Now now, Step& step) {
   // Who waits behind cards that are no longer kept may have them with the next decision.
   state.recheck_all = decision.look_again || (state.hold && !decision.hold && !decision.complete);
   state.hold = decision.hold;
+  state.expected = decision.expected;
   if (decision.complete) {
     state.look_within = decision.look_within;
   } else if (decision.look_within) {

@@ -91,8 +91,14 @@ class Decider {
         }
       }
     }
-    if (!decision_.complete && state.hold) {
+    if (decision_.complete) {
+      return;
+    }
+    if (state.hold) {
       room_.hold(*state.hold);
+    }
+    for (const JobId id : state.expected) {
+      keep_place(state.jobs.at(id));
     }
   }
 
@@ -136,8 +142,10 @@ class Decider {
       if (!unseen) {
         stand_up_for(job, wish);
       }
+      expect(job, wish, unseen);
     }
     decision_.hold = room_.held();
+    decision_.expected.assign(expected_.begin(), expected_.end());
     return std::move(decision_);
   }
 
@@ -149,10 +157,58 @@ class Decider {
     const Queue& queue = state_.queues.at(job.queue);
     const auto batch = state_.batches.find(job.batch);
     const std::uint32_t most = state_.rules.max_concurrent;
-    return (most != 0 && running_ >= most) ||
-           (queue.limit != 0 && queue.running + queue_started_[job.queue] >= queue.limit) ||
+    // Its own place does not stand in its way.
+    const std::uint32_t own = expected_.contains(job.id) ? 1 : 0;
+    return (most != 0 && running_ - own >= most) ||
+           (queue.limit != 0 && queue.running + queue_started_[job.queue] - own >= queue.limit) ||
            (batch != state_.batches.end() && batch->second.max_concurrent != 0 &&
-            batch->second.running + batch_started_[job.batch] >= batch->second.max_concurrent);
+            batch->second.running + batch_started_[job.batch] - own >=
+                batch->second.max_concurrent);
+  }
+
+  /// Counts it as if it ran.
+  void keep_place(const Job& job) {
+    if (expected_.insert(job.id).second) {
+      ++running_;
+      ++queue_started_[job.queue];
+      ++batch_started_[job.batch];
+    }
+  }
+
+  /// Who goes first and lacks nothing but a look at its cards does not lose its place among those
+  /// that may run to somebody behind it meanwhile.
+  void expect(const Job& job, const Wish& wish, bool unseen) {
+    const auto batch = state_.batches.find(job.batch);
+    const bool limited = state_.rules.max_concurrent != 0 ||
+                         state_.queues.at(job.queue).limit != 0 ||
+                         (batch != state_.batches.end() && batch->second.max_concurrent != 0);
+    if (!limited || job.expedited || wish.request->gpus.max == 0 ||
+        state_.rules.backfill == Backfill::any) {
+      return;
+    }
+    if (unseen) {
+      if (state_.probe_error.empty() && (room_.host_fits(wish) || room_.host_stale(wish))) {
+        keep_place(job);
+      }
+      return;
+    }
+    if (leaving_.empty()) {
+      return;
+    }
+    Room room(state_, now_, &leaving_);
+    if (room_.held()) {
+      room.hold(*room_.held());
+    }
+    for (const auto& [other, gpus] : taken_) {
+      room.take(other, gpus);
+    }
+    for (const auto& [other, gpus] : promised_) {
+      room.take(other, gpus);
+    }
+    if (const auto gpus = room.place(wish)) {
+      keep_place(job);
+      promised_.emplace_back(wish, *gpus);
+    }
   }
 
   void start(const Job& job, const Wish& wish, const std::vector<std::size_t>& gpus) {
@@ -161,9 +217,8 @@ class Decider {
       room_.release_hold();
     }
     taken_.emplace_back(wish, gpus);
-    ++running_;
-    ++queue_started_[job.queue];
-    ++batch_started_[job.batch];
+    keep_place(job);
+    expected_.erase(job.id);
     decision_.start.push_back({job.id, gpus});
   }
 
@@ -370,6 +425,8 @@ class Decider {
   std::uint32_t running_;
   std::set<AttemptId> leaving_;  ///< have ended; the next look at their cards will show it
   std::vector<std::pair<Wish, std::vector<std::size_t>>> taken_;
+  std::set<JobId> expected_;  ///< who start with the next look, and are counted already
+  std::vector<std::pair<Wish, std::vector<std::size_t>>> promised_;  ///< what they will have
   std::unordered_map<QueueId, std::uint32_t> queue_started_;
   std::unordered_map<BatchId, std::uint32_t> batch_started_;
 
@@ -402,6 +459,7 @@ Decision decide(const State& state, Now now) {
   if (state.low_space || state.paused || (!state.recheck_all && state.recheck_shapes.empty())) {
     Decision nothing;
     nothing.hold = state.hold;
+    nothing.expected = state.expected;
     nothing.shut = state.low_space || state.paused;
     return nothing;
   }

@@ -48,6 +48,8 @@ struct Decision {
   bool complete = false;
   /// Not everything was looked at, and somebody waits for whom cards may have to be kept.
   bool look_again = false;
+  /// Who lacks nothing but the next look; see State::expected.
+  std::vector<JobId> expected;
   bool want_sample = false;  ///< a job could not be judged for lack of a fresh look at the GPUs
   /// How old a look at the GPUs may be for each of those that were looked at and wait for some.
   std::optional<Millis> look_within;

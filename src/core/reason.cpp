@@ -79,6 +79,24 @@ std::string run_already(std::uint32_t running, std::string_view whose, std::stri
                      running == most ? "" : fmt::format(" is {}", most));
 }
 
+/// Who go first and have places among those that may run, though they wait for a look still.
+std::vector<JobId> places_kept(const State& state, const Job& job, const auto& counts) {
+  std::vector<JobId> kept;
+  for (const JobId id : state.expected) {
+    if (!state.recheck_all && id != job.id && counts(state.jobs.at(id))) {
+      kept.push_back(id);
+    }
+  }
+  return kept;
+}
+
+Reason no_place_left(Reason::Kind kind, std::vector<JobId> kept, std::string_view limit) {
+  std::string text = fmt::format("{} go{} first and ha{} the last place{} that {} leaves",
+                                 list_jobs(kept), kept.size() == 1 ? "es" : "",
+                                 kept.size() == 1 ? "s" : "ve", kept.size() == 1 ? "" : "s", limit);
+  return {kind, std::move(text), std::move(kept), {}};
+}
+
 std::uint64_t milliseconds(Millis time) {
   return static_cast<std::uint64_t>(std::max(Millis{0}, time).count());
 }
@@ -287,6 +305,36 @@ void explain_room(const State& state, const Wish& wish, const Room& room,
                        {"total", room.gpu_count()}}}});
 }
 
+/// Limits to how many run at once, of the instance, the batch and the queue, as far as they are
+/// reached only by jobs that go first and will have started in a moment.
+void explain_places(const State& state, const Job& job, std::vector<Reason>& reasons) {
+  using Kind = Reason::Kind;
+  if (state.expected.empty() || job.expedited) {
+    return;
+  }
+  const auto check = [&](Kind kind, std::uint32_t running, std::uint32_t limit,
+                         const std::string& name, const auto& counts) {
+    auto kept = places_kept(state, job, counts);
+    if (limit != 0 && running < limit && running + kept.size() >= limit) {
+      reasons.push_back(no_place_left(kind, std::move(kept), name));
+    }
+  };
+  check(Kind::max_concurrent, state.running, state.rules.max_concurrent, "max_concurrent",
+        [](const Job&) { return true; });
+  if (const auto it = state.batches.find(job.batch); it != state.batches.end()) {
+    check(Kind::batch_limit, it->second.running, it->second.max_concurrent,
+          "max_concurrent of the batch",
+          [&job](const Job& other) { return other.batch == job.batch; });
+  }
+  if (std::ranges::find(reasons, Kind::queue_order, &Reason::kind) != reasons.end()) {
+    return;  // which says the same of its queue
+  }
+  const Queue& queue = state.queues.at(job.queue);
+  check(Kind::queue_limit, queue.running, queue.limit,
+        fmt::format("the limit of queue '{}'", queue.name),
+        [&job](const Job& other) { return other.queue == job.queue; });
+}
+
 /// Of one that has started: which stranger it stands still for.
 void explain_parked(const State& state, const Job& job, std::vector<Reason>& reasons) {
   const auto it = state.attempts.find(job.attempt);
@@ -439,6 +487,7 @@ std::vector<Reason> explain(const State& state, const Job& job, const Room& room
            {{}, {{"queue", queue.name}}}});
     }
   }
+  explain_places(state, job, reasons);
   Wish wish = wish_of(state, job);
   wish.before_hold = room.held() && goes_before(state, job, *room.held(), room.now());
   explain_room(state, wish, room, reasons);

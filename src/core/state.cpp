@@ -204,6 +204,9 @@ void enqueue(State& state, Job& job, Now now) {
 void dequeue(State& state, const Job& job, Now now) {
   const LaneKey lane = state.lane(job);
   state.ready.remove(lane, job.shape, state.order(job));
+  if (std::erase(state.expected, job.id) > 0) {
+    state.recheck_all = true;  // others may have its place
+  }
   const auto it = state.gpu_waits.find({lane, job.shape});
   if (it == state.gpu_waits.end()) {
     return;

@@ -249,6 +249,10 @@ class State {
   std::set<std::pair<AttemptId, std::string>> strays;  ///< seen on a card they did not claim
   std::string last_gpu;                                ///< the one taken last
   std::optional<Hold> hold;
+  /// Who go first and lack nothing but the next look at their cards, of which those that have ended
+  /// must be seen to be gone: until then their places among those that may run are theirs. Found
+  /// anew by each complete decision.
+  std::vector<JobId> expected;
   /// How old a look at the GPUs may be for all who wait for some; none: nobody does. Follows from
   /// the decisions, and says how often to look.
   std::optional<Millis> look_within;

@@ -144,6 +144,7 @@ RC_GTEST_PROP(DecideProps, equal_states_give_equal_decisions, ()) {
     RC_ASSERT(again.want_sample == decision.want_sample);
     RC_ASSERT(again.preempt == decision.preempt);
     RC_ASSERT(again.hold == decision.hold);
+    RC_ASSERT(again.expected == decision.expected);
   };
   play(player, any_history(), check, kNothing);
 }

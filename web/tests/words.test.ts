@@ -32,6 +32,14 @@ const GIB = 1024 ** 3;
 const CAUSES: readonly (readonly [Cause, string])[] = [
   [cause('held'), 'held until somebody resumes it'],
   [cause('instance_paused'), 'berth is paused and starts nothing'],
+  [
+    cause('max_concurrent', {}, {}, [2]),
+    'job 2 goes first, and no more may run at once',
+  ],
+  [
+    cause('queue_limit', {}, { queue: 'q' }, [2, 3]),
+    'jobs 2, 3 go first, and no more may run at once',
+  ],
   [cause('due'), 'nothing stands in its way; it starts in a moment'],
   [
     cause('parked', { quiet_ms: 30_000 }, { gpus: '0, 2' }),

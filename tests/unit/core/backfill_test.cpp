@@ -249,6 +249,97 @@ const std::vector<Case> kModes = {
      "3:1", "2:gpu(claimed,claimed)"},
 };
 
+/// Job 1 has just left three of four cards, job 2 wants two of them, and job 3 the fourth.
+void leave_three(World& w, std::vector<JobSpec> jobs) {
+  w.see_idle(4);
+  event::Submit submit;
+  submit.jobs = std::move(jobs);
+  submit.batch_max_concurrent = submit.jobs.front().name == "batch" ? 1 : 0;
+  w.submit(submit);
+  EXPECT_EQ(w.decide(), "1:0+1+2");
+  w.succeed(1);
+  w.wait(Millis{1});
+}
+
+const std::vector<Case> kPlaces = {
+    {"WhoGoesFirstKeepsItsPlaceUntilItsCardsAreSeen",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       leave_three(w, {a_job().gpus(3), a_job().gpus(2), a_job()});
+       EXPECT_EQ(w.decide(), "");
+       EXPECT_EQ(w.said(3), "job 2 goes first and has the last place that max_concurrent leaves");
+       w.see_again();
+     },
+     "2:0+1", "3:max_concurrent"},
+    {"ItKeepsItBetweenLooksToo",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       leave_three(w, {a_job().gpus(3), a_job().gpus(2)});
+       EXPECT_EQ(w.decide(), "");
+       w.submit({a_cpu_job()});
+     },
+     "", "2:gpu(ending,ending,ending) 3:max_concurrent"},
+    {"ItKeepsThatOfItsBatch",
+     [](World& w) { leave_three(w, {a_job().gpus(3).named("batch"), a_job().gpus(2), a_job()}); },
+     "", "2:gpu(ending,ending,ending) 3:batch_limit"},
+    {"ItKeepsThatOfItsQueue",
+     [](World& w) {
+       w.set_queue("pair", 2);
+       w.submit({a_cpu_job().queue("pair")});
+       EXPECT_EQ(w.decide(), "1:-");
+       w.see_idle(4);
+       w.submit(
+           {a_job().gpus(3).queue("pair"), a_job().gpus(2).queue("pair"), a_job().queue("pair")});
+       EXPECT_EQ(w.decide(), "2:0+1+2");
+       w.succeed(2);
+     },
+     "", "3:gpu(ending,ending,ending) 4:queue_limit"},
+    {"OthersHaveIfTheLookShowsThatItDoesNotFit",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       leave_three(w, {a_job().gpus(3), a_job().gpus(2), a_job()});
+       EXPECT_EQ(w.decide(), "");
+       const auto taken = [](std::uint32_t index) {
+         return a_gpu(index).utilization(90).with(a_stranger().memory(20 * kGiB).utilization(90));
+       };
+       w.see({taken(0), taken(1), taken(2), a_gpu(3)});
+     },
+     "3:3", "2:max_concurrent+gpu(utilization,utilization,utilization,claimed)"},
+    {"OthersHaveItIfTheJobIsCancelled",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       leave_three(w, {a_job().gpus(3), a_job().gpus(2), a_job()});
+       EXPECT_EQ(w.decide(), "");
+       w.kill({2});
+     },
+     "3:3", ""},
+    {"OthersHaveItWhereAnybodyMayOvertake",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       w.rule("backfill", "any");
+       leave_three(w, {a_job().gpus(3), a_job().gpus(2), a_job()});
+     },
+     "3:3", "2:max_concurrent+gpu(ending,ending,ending,claimed)"},
+    {"TheLargestKeepsItsPlaceWhereItGoesFirst",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       w.rule("order", "largest_first");
+       leave_three(w, {a_job().gpus(3), a_job(), a_job().gpus(2)});
+       EXPECT_EQ(w.decide(), "");
+       w.see_again();
+     },
+     "3:0+1", "2:max_concurrent"},
+    {"WhoWaitsForTheFirstLookKeepsItsPlace",
+     [](World& w) {
+       w.rule("max_concurrent", "1");
+       w.submit({a_job(), a_cpu_job()});
+       EXPECT_EQ(w.decide(), " ?");
+       w.see_idle(1);
+     },
+     "1:0", "2:max_concurrent"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Places, Backfilling, ::testing::ValuesIn(kPlaces), row_name);
 INSTANTIATE_TEST_SUITE_P(Known, Backfilling, ::testing::ValuesIn(kKnown), row_name);
 INSTANTIATE_TEST_SUITE_P(UnknownEnds, Backfilling, ::testing::ValuesIn(kUnknownEnds), row_name);
 INSTANTIATE_TEST_SUITE_P(Modes, Backfilling, ::testing::ValuesIn(kModes), row_name);

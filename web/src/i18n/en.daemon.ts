@@ -17,6 +17,8 @@ export const daemonEn = {
   'reason.space': 'nothing starts while the disk is full: {detail}',
   'reason.max_concurrent':
     '{running} {running|job runs|jobs run} already, the limit max_concurrent is {limit}',
+  'reason.placeKept': 
+    '{jobs} {count|goes|go} first, and no more may run at once',
   'reason.submitting': 'its batch is still being submitted, {arrived} of {total} so far',
   'reason.givenUp': 'its batch was given up and is being removed',
   'reason.queue_paused': "queue '{queue}' is paused",

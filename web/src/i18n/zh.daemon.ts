@@ -17,6 +17,7 @@ export const daemonZh: Record<keyof typeof daemonEn, string> = {
   'reason.submitting': '所属批次仍在提交，已到 {arrived} / {total}',
   'reason.givenUp': '所属批次的提交已中断，正在移除',
   'reason.queue_paused': '队列“{queue}”已暂停',
+  'reason.placeKept': '{jobs}优先，同时运行的数量已达上限',
   'reason.batch_limit': '所属批次已有 {running} 个任务在运行，其 max_concurrent 上限为 {limit}',
   'reason.queue_limit': '队列“{queue}”同时运行 {limit} 个，已占满',
   'reason.queue_order': '串行队列“{queue}”中{jobs} 在前',

@@ -78,6 +78,7 @@ function worded(cause: Cause, t: Translate): string | null {
       return t('reason.space', { detail: names['detail'] ?? '' });
     case 'max_concurrent':
     case 'batch_limit':
+      if (limit === undefined && jobs) return t('reason.placeKept', { jobs, count: cause.jobs.length });
       return limit === undefined || running === undefined
         ? null
         : t(`reason.${cause.kind}`, { running, limit });
@@ -88,6 +89,7 @@ function worded(cause: Cause, t: Translate): string | null {
     case 'queue_paused':
       return queue === undefined ? null : t('reason.queue_paused', { queue });
     case 'queue_limit':
+      if (limit === undefined && jobs) return t('reason.placeKept', { jobs, count: cause.jobs.length });
       return queue === undefined || limit === undefined
         ? null
         : t('reason.queue_limit', { queue, limit });
