@@ -254,6 +254,7 @@ void start(Context& c, const Placement& placement) {
   job.aged = false;
   job.clocked = false;
   state.waited.erase(job.id);
+  state.bereft.erase(job.id);
   state_ops::claim(state, attempt, c.now.mono);
   state_ops::occupy(state, job, attempt, c.now);
   c.write(job);
@@ -281,6 +282,7 @@ void apply(State& state, const Decision& decision, Now now, Step& step) {
   state.recheck_all = decision.look_again || (state.hold && !decision.hold && !decision.complete);
   state.hold = decision.hold;
   state.expected = decision.expected;
+  state.look_after = std::max(state.look_after, decision.look_after);
   if (decision.complete) {
     state.look_within = decision.look_within;
   } else if (decision.look_within) {

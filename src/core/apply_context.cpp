@@ -92,6 +92,7 @@ void ApplyContext::forget(Job& job) {
   state.held.erase(job.id);
   state.waited.erase(job.id);
   state.avoiding.erase(job.id);
+  state.bereft.erase(job.id);
 }
 
 void ApplyContext::leave(JobId ended) {

@@ -97,7 +97,14 @@ void learn_of_cards(ApplyContext& c, const Job& job, const Attempt& attempt, con
   if (finding.drain && only != nullptr) {
     c.drain(*only, fmt::format("job {} reported: {}", job.id.value, finding.what));
   }
-  if (!retry.again || !retry.elsewhere) {
+  if (!retry.again) {
+    return;
+  }
+  if (!attempt.gpus.empty() &&
+      (finding.failure == FailureClass::gpu_oom || finding.failure == FailureClass::gpu_lost)) {
+    c.state.bereft.insert_or_assign(job.id, c.now.mono);
+  }
+  if (!retry.elsewhere) {
     return;
   }
   std::vector<Avoided>& avoiding = c.state.avoiding[job.id];

@@ -230,6 +230,7 @@ Result<Answer> apply_sample(ApplyContext& c, event::Sampled sampled) {
   State& state = c.state;
   GpuSample& sample = sampled.sample;
   state.seen = c.now.mono;
+  state.looked = sample.begun_mono;
   state.probe_error.clear();
   state.driver = sample.driver;
   state.host_available = sample.host_available;

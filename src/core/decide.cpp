@@ -125,15 +125,18 @@ class Decider {
       }
       const bool only_gpus = only_gpus_are_missing(wish);
       note_wait(*candidate, only_gpus);
-      // One that avoids cards says nothing of the others of its shape.
-      if (wish.avoid == nullptr) {
+      // One that avoids cards, or wants a look for itself, says nothing of the others of its shape.
+      if (wish.avoid == nullptr && room_.stale(wish) == room_.stale(*wish.rules)) {
         candidates.block(candidate->shape, only_gpus);
       } else {
         candidates.advance(*candidate);
       }
       // After a failed look the prober tries again at its own pace; asking would only spin.
       const bool wants_gpus = wish.request->gpus.max > 0;
-      const bool unseen = (wants_gpus && room_.stale(*wish.rules)) || room_.host_stale(wish);
+      const bool unseen = (wants_gpus && room_.stale(wish)) || room_.host_stale(wish);
+      if (wants_gpus && unseen) {
+        decision_.look_after = room_.look_after();
+      }
       if (wants_gpus || wish.rules->keep_host_memory > 0) {
         const Millis age = wish.rules->sample_age_max;
         decision_.look_within = std::min(decision_.look_within.value_or(age), age);
@@ -232,7 +235,7 @@ class Decider {
   /// it. While its own batch has cards that it could use, it waits for its turn among its own.
   bool only_gpus_are_missing(const Wish& wish) const {
     return wish.rules->max_wait > Millis{0} && wish.request->gpus.max > 0 &&
-           room_.host_fits(wish) && !room_.stale(*wish.rules) && !room_.full_quota(wish) &&
+           room_.host_fits(wish) && !room_.stale(wish) && !room_.full_quota(wish) &&
            !room_.own_batch_keeps(wish);
   }
 

@@ -51,6 +51,7 @@ struct Decision {
   /// Who lacks nothing but the next look; see State::expected.
   std::vector<JobId> expected;
   bool want_sample = false;  ///< a job could not be judged for lack of a fresh look at the GPUs
+  Millis look_after{0};      ///< the look that is wanted must not have begun before
   /// How old a look at the GPUs may be for each of those that were looked at and wait for some.
   std::optional<Millis> look_within;
   bool shut = false;  ///< nothing may start, whatever room there is

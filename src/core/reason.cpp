@@ -251,7 +251,7 @@ void explain_room(const State& state, const Wish& wish, const Room& room,
     }
     return;
   }
-  if (room.stale(*wish.rules)) {
+  if (room.stale(wish)) {
     reasons.push_back({Kind::gpu,
                        state.probe_error.empty()
                            ? "waiting for a fresh look at the GPUs"

@@ -13,6 +13,15 @@ namespace {
 constexpr Bytes kDefaultMinFree = 8000 * kMiB;
 /// With less than this free a card is of no use to anybody.
 constexpr Bytes kAvailable = kGiB;
+/// How old a look may be that nobody has asked for: as old as those are that follow each other
+/// while somebody does.
+constexpr Millis kUnasked{2'000};
+
+/// Whether nobody had wanted to know of the GPUs when the last decision was made.
+bool is_idle(const State& state) {
+  return !state.look_within &&
+         std::ranges::all_of(state.gpus, [](const Gpu& gpu) { return gpu.claims.empty(); });
+}
 
 Bytes saturating_sub(Bytes a, Bytes b) {
   return a > b ? a - b : 0;
@@ -71,17 +80,23 @@ bool names(const std::vector<std::string>& gpus, const GpuFacts& facts) {
 Wish wish_of(const State& state, const Job& job) {
   const Shape& shape = state.shapes.at(job.shape);
   const auto avoid = state.avoiding.find(job.id);
+  const auto bereft = state.bereft.find(job.id);
   return {&shape.key.request,
           &shape.rules,
           job.id,
           job.batch,
           job.expedited,
           false,
-          avoid == state.avoiding.end() ? nullptr : &avoid->second};
+          avoid == state.avoiding.end() ? nullptr : &avoid->second,
+          bereft == state.bereft.end() ? Millis{0} : bereft->second};
 }
 
 Room::Room(const State& state, Now now, const std::set<AttemptId>* without)
     : state_(&state), now_(now), last_gpu_(state.last_gpu), use_(state.use) {
+  look_after_ = state.look_after;
+  if (state.seen && now.mono - *state.seen > kUnasked && is_idle(state)) {
+    look_after_ = std::max(look_after_, now.mono - kUnasked);
+  }
   cards_.reserve(state.gpus.size());
   for (const Gpu& gpu : state.gpus) {
     Card card;
@@ -129,7 +144,12 @@ Room::Room(const State& state, Now now, const std::set<AttemptId>* without)
 }
 
 bool Room::stale(const Rules& rules) const {
-  return !state_->seen || now_.mono - *state_->seen > rules.sample_age_max;
+  return !state_->seen || now_.mono - *state_->seen > rules.sample_age_max ||
+         state_->looked < look_after_;
+}
+
+bool Room::stale(const Wish& wish) const {
+  return stale(*wish.rules) || state_->looked < wish.look_after;
 }
 
 bool Room::is_stale(const Card& card, const Rules& rules) const {
@@ -349,6 +369,9 @@ std::optional<GpuObstacle::Kind> Room::excluded(std::size_t gpu, const Wish& wis
   if (const auto other = state_->board.find(facts.uuid); other != state_->board.end()) {
     result.detail = other->second;
     return Kind::other_berth;
+  }
+  if (card.gpu->sampled < std::max(look_after_, wish.look_after)) {
+    return Kind::stale;
   }
   return std::nullopt;
 }

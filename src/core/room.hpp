@@ -25,6 +25,7 @@ struct Wish {
   bool forced = false;       ///< started by hand: neither limits nor busy strangers count
   bool before_hold = false;  ///< goes before the job that cards are kept for
   const std::vector<Avoided>* avoid = nullptr;  ///< cards on which it failed
+  Millis look_after{0};  ///< a look at the cards that began before tells it nothing
 };
 
 [[nodiscard]] Wish wish_of(const State& state, const Job& job);
@@ -114,6 +115,11 @@ class Room {
   [[nodiscard]] Now now() const { return now_; }
   /// Whether all that is known of the GPUs is too old to decide on by these rules.
   [[nodiscard]] bool stale(const Rules& rules) const;
+  /// The same for one job.
+  [[nodiscard]] bool stale(const Wish& wish) const;
+  /// What began before decides nothing. While nobody runs or waits nobody looks, so who comes then
+  /// would be decided on by what was so for somebody else.
+  [[nodiscard]] Millis look_after() const { return look_after_; }
   /// The cards the rule `gpus` names that are not there.
   [[nodiscard]] std::vector<std::string> absent(const Rules& rules) const;
   [[nodiscard]] const std::string& uuid(std::size_t gpu) const {
@@ -161,6 +167,7 @@ class Room {
 
   const State* state_;
   Now now_;
+  Millis look_after_{0};
   std::vector<Card> cards_;
   std::string last_gpu_;
   HostUse use_;

@@ -235,6 +235,9 @@ class State {
   std::string probe_error;
   std::string driver;
   std::optional<Millis> seen;  ///< when the last good look at the GPUs arrived
+  Millis looked{0};            ///< when that began
+  /// A look that began before decides nothing: nobody had wanted any for a while, see Room.
+  Millis look_after{0};
 
   std::optional<Bytes> host_available;
   std::optional<Millis> host_seen;  ///< when that was looked at
@@ -289,6 +292,8 @@ class State {
   std::unordered_map<JobId, Millis> waited;  ///< so far, of those that do not stand in line now
   /// Cards on which a job is tried again only if that is better than to wait.
   std::unordered_map<JobId, std::vector<Avoided>> avoiding;
+  /// When jobs lost a card or its memory: only a look that began later tells what is left for them.
+  std::unordered_map<JobId, Millis> bereft;
   std::optional<Millis> waking;  ///< for when somebody has been asked to come back
 
   /// What has to be looked at again. Set by apply, used and cleared around a decision.

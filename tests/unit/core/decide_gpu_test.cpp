@@ -260,11 +260,13 @@ const std::vector<Case> kUnknown = {
     {"NothingIsDecidedBeforeTheFirstSample", [](World& w) { w.submit({a_job()}); }, " ?", "1:gpu"},
     {"ASampleOfTheGreatestAllowedAgeCounts",
      [](World& w) {
-       w.see_idle(1);
+       w.see_idle(2);
+       w.submit({a_job()});
+       EXPECT_EQ(w.decide(), "1:0");
        w.wait(w.state.rules.sample_age_max);
        w.submit({a_job()});
      },
-     "1:0", ""},
+     "2:1", ""},
     {"AnOlderSampleDecidesNothingAndANewOneIsWanted",
      [](World& w) {
        w.see_idle(1);
@@ -282,10 +284,55 @@ const std::vector<Case> kUnknown = {
     {"AJobMayPutUpWithAnOlderSample",
      [](World& w) {
        w.see_idle(2);
+       w.submit({a_job()});
+       EXPECT_EQ(w.decide(), "1:0");
        w.wait(Millis{20'000});
        w.submit({a_job().rule("sample_age_max", "1m"), a_job()});
      },
-     "1:0 ?", "2:gpu(stale,stale)"},
+     "2:1 ?", "3:gpu(stale,stale)"},
+    {"WhereNobodyWantedAnyASampleOfTwoSecondsCounts",
+     [](World& w) {
+       w.see_idle(1);
+       w.wait(Millis{2'000});
+       w.submit({a_job()});
+     },
+     "1:0", ""},
+    {"WhereNobodyWantedAnyAnOlderOneDecidesNothing",
+     [](World& w) {
+       w.see_idle(1);
+       w.wait(Millis{2'001});
+       w.submit({a_job()});
+     },
+     " ?", "1:gpu(stale)"},
+    {"NorForThoseThatComeBeforeTheNewOne",
+     [](World& w) {
+       w.see_idle(1);
+       w.wait(Millis{2'001});
+       w.submit({a_job()});
+       EXPECT_EQ(w.decide(), " ?");
+       w.wait(Millis{1});
+       w.submit({a_job()});
+     },
+     " ?", "1:gpu(stale) 2:gpu(stale)"},
+    {"TheNewOneDecides",
+     [](World& w) {
+       w.see_idle(1);
+       w.wait(Millis{4'000});
+       w.submit({a_job()});
+       EXPECT_EQ(w.decide(), " ?");
+       w.wait(Millis{1});
+       w.see_again();
+     },
+     "1:0", ""},
+    {"WhileSomebodyWaitsAnOlderOneCounts",
+     [](World& w) {
+       w.see_idle(1);
+       w.submit({a_job().gpus(2)});
+       EXPECT_EQ(w.decide(), "");
+       w.wait(Millis{4'000});
+       w.submit({a_job()});
+     },
+     "2:0", "1:no_gpu"},
     {"AnOldSampleDoesNotHoldUpJobsWithoutGpus",
      [](World& w) {
        w.see_idle(1);

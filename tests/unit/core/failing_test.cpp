@@ -16,6 +16,8 @@ constexpr const char* kCrowded =
     "which 0.50 GiB is free. Process 99 has 20.00 GiB memory in use. Including non-PyTorch memory, "
     "this process has 3.50 GiB memory in use.\n";
 
+constexpr Millis kMoment{100};
+
 void fail_with(World& w, std::uint64_t job, const std::string& log_end) {
   event::AttemptExited exited;
   exited.attempt = w.attempt_of(job);
@@ -229,6 +231,40 @@ TEST(OutOfGpuMemory, NextToASmallStrangerIsTheJobsOwn) {
   fail_with(w, 1, kJax);
   EXPECT_EQ(w.state.job(JobId{1})->excused, 0U);
   EXPECT_EQ(request_of(w, 1).gpu_memory, 12 * kGiB);
+}
+
+TEST(OutOfGpuMemory, IsDecidedOnByALookThatBeganLater) {
+  for (const char* message : {kCrowded, kTooBig}) {
+    World w;
+    w.see_idle(2);
+    w.submit({a_job().memory(10 * kGiB), a_job().memory(2 * kGiB)});
+    EXPECT_EQ(w.decide(), "1:0 2:1");
+    w.wait(Millis{500});
+    const Millis before = w.now.mono;
+    w.wait(Millis{500});
+    fail_with(w, 1, message);
+    EXPECT_EQ(w.decide(), " ?");
+    EXPECT_EQ(w.said(1), "waiting for a fresh look at the GPUs");
+    // One that was under way already does not tell, though others may start on it.
+    ASSERT_TRUE(w.apply(event::Sampled{{before, {a_gpu(0), a_gpu(1)}, "test driver", {}}}));
+    w.submit({a_job().memory(2 * kGiB)});
+    EXPECT_EQ(w.decide(), "3:1 ?");
+    w.see_again();
+    EXPECT_NE(w.decide(), "");
+    EXPECT_TRUE(w.state.bereft.empty());
+  }
+}
+
+TEST(Hardware, IsDecidedOnByALookThatBeganLater) {
+  World w;
+  w.see_idle(2);
+  w.submit({a_job()});
+  EXPECT_EQ(w.decide(), "1:0");
+  w.wait(kMoment);
+  fail_with(w, 1, "CUDA error: no CUDA-capable device is detected\n");
+  EXPECT_EQ(w.decide(), " ?");
+  w.see_again();
+  EXPECT_EQ(w.decide(), "1:1");
 }
 
 TEST(Hardware, DrainsTheCardAndGoesElsewhere) {
