@@ -158,10 +158,22 @@ Backlog backlog(const State& state, Now now) {
 }
 
 std::optional<std::uint64_t> jobs_ahead(const State& state, const Job& job, std::uint64_t most) {
-  if (!job.ready()) {
+  const Queue& queue = state.queues.at(job.queue);
+  // In a serial queue who waits to be tried again keeps its place.
+  const bool keeps = queue.limit == 1 && job.waits() && queue.backing_off.contains(job.id);
+  if (!job.ready() && !keeps) {
     return std::nullopt;
   }
-  return job.expedited ? 0 : state.ready.ahead(job.queue, state.order(job), most);
+  if (job.expedited) {
+    return 0;
+  }
+  const OrderKey key = state.order(job);
+  std::uint64_t ahead = state.ready.ahead(job.queue, key, most);
+  if (queue.limit == 1) {
+    ahead += static_cast<std::uint64_t>(std::ranges::count_if(
+        queue.backing_off, [&](JobId id) { return state.order(state.jobs.at(id)) < key; }));
+  }
+  return std::min(ahead, most);
 }
 
 std::optional<Prospect> foretell(const State& state, const Job& job, Now now) {

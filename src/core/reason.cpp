@@ -335,6 +335,19 @@ void explain_places(const State& state, const Job& job, std::vector<Reason>& rea
         [&job](const Job& other) { return other.queue == job.queue; });
 }
 
+/// Nobody overtakes the job of a serial queue that is to be tried again.
+Reason waits_for_retry(const State& state, const Queue& queue, Now now) {
+  const JobId first = *std::ranges::min_element(
+      queue.backing_off, {}, [&state](JobId id) { return state.order(state.jobs.at(id)); });
+  const Millis left = std::max(Millis{0}, state.delays.at(first).due - now.mono);
+  return {Reason::Kind::retry,
+          fmt::format("job {} of the serial queue '{}' goes first and is tried again in {}",
+                      first.value, queue.name, format_duration(left)),
+          {first},
+          {},
+          {{{"in_ms", milliseconds(left)}}, {{"queue", queue.name}}}};
+}
+
 /// Of one that has started: which stranger it stands still for.
 void explain_parked(const State& state, const Job& job, std::vector<Reason>& reasons) {
   const auto it = state.attempts.find(job.attempt);
@@ -471,12 +484,7 @@ std::vector<Reason> explain(const State& state, const Job& job, const Room& room
          {},
          {{{"limit", queue.limit}}, {{"queue", queue.name}}}});
   } else if (queue.waits_for_retry() && !job.delayed) {
-    reasons.push_back(
-        {Kind::retry,
-         fmt::format("an earlier job of the serial queue '{}' is to be tried again", queue.name),
-         {},
-         {},
-         {{}, {{"queue", queue.name}}}});
+    reasons.push_back(waits_for_retry(state, queue, room.now()));
   } else if (queue.limit == 1 && job.ready()) {
     if (const OrderKey* first = state.ready.first(job.queue); first && first->job != job.id) {
       reasons.push_back(

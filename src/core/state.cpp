@@ -225,7 +225,7 @@ void delay(State& state, Job& job, Delay delay) {
   job.delayed = true;
   state.delays_in_order.emplace(delay.due, job.id);
   if (delay.backing_off) {
-    ++state.queues.at(job.queue).backing_off;
+    state.queues.at(job.queue).backing_off.insert(job.id);
     refresh_queue(state, job.queue);
   }
   state.delays.emplace(job.id, delay);
@@ -239,7 +239,7 @@ void end_delay(State& state, Job& job) {
   state.delays_in_order.erase({node.mapped().due, job.id});
   job.delayed = false;
   if (node.mapped().backing_off) {
-    --state.queues.at(job.queue).backing_off;
+    state.queues.at(job.queue).backing_off.erase(job.id);
     refresh_queue(state, job.queue);
     state.recheck_all = true;
   }

@@ -97,11 +97,11 @@ struct Queue {
   std::uint32_t running = 0;
   bool paused = false;  ///< starts nothing
   Overrides rules = {};
-  std::uint32_t backing_off = 0;  ///< its jobs that wait to be tried again
+  std::set<JobId> backing_off = {};  ///< its jobs that wait to be tried again
 
   [[nodiscard]] bool has_room() const { return limit == 0 || running < limit; }
   /// In a serial queue nobody overtakes a job that is to be tried again.
-  [[nodiscard]] bool waits_for_retry() const { return limit == 1 && backing_off > 0; }
+  [[nodiscard]] bool waits_for_retry() const { return limit == 1 && !backing_off.empty(); }
   [[nodiscard]] bool open() const { return !paused && has_room() && !waits_for_retry(); }
 };
 

@@ -48,8 +48,8 @@ const CAUSES: readonly (readonly [Cause, string])[] = [
   [cause('delayed', { in_ms: 90_000 }), 'is to start in 1m 30s'],
   [cause('retry', { in_ms: 12_000 }), 'is tried again in 12s'],
   [
-    cause('retry', {}, { queue: 'car' }),
-    "an earlier job of the serial queue 'car' is to be tried again",
+    cause('retry', { in_ms: 17_000 }, { queue: 'car' }, [1]),
+    "job 1 of the serial queue 'car' goes first and is tried again in 17s",
   ],
   [cause('dependency', { jobs: 1 }, { outcome: 'ok' }, [3]), 'waits for job 3 to succeed'],
   [

@@ -127,6 +127,45 @@ TEST(BacklogOf, CountsAllThatFollowOneJobHoweverMany) {
   EXPECT_EQ(found.holdups[1].jobs, 3U);
 }
 
+TEST(Behind, AJobThatIsToBeTriedAgainOthersWaitInASerialQueue) {
+  World w;
+  w.rule("retry_config.max_retry_before_backoff", "1");
+  w.rule("retry_config.backoff_duration", "20s");
+  w.set_queue("car", 1);
+  w.submit(copies(3, a_cpu_job().queue("car").retries(5)));
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    EXPECT_EQ(w.decide(), "1:-");
+    w.fail(1);
+  }
+  EXPECT_EQ(w.decide(), "");
+  w.wait(Millis{3'000});
+  EXPECT_EQ(w.said(1), "is tried again in 17s");
+  const auto reasons = explain(w.state, *w.state.job(JobId{3}), w.now);
+  ASSERT_EQ(reasons.size(), 1U);
+  EXPECT_EQ(reasons[0].text,
+            "job 1 of the serial queue 'car' goes first and is tried again in 17s");
+  EXPECT_EQ(reasons[0].jobs, std::vector{JobId{1}});
+  EXPECT_EQ(reasons[0].facts.numbers.at("in_ms"), 17'000U);
+  for (std::uint64_t job = 1; job <= 3; ++job) {
+    EXPECT_EQ(jobs_ahead(w.state, *w.state.job(JobId{job}), 100), job - 1);
+  }
+  EXPECT_EQ(jobs_ahead(w.state, *w.state.job(JobId{3}), 1), 1U);
+}
+
+TEST(Behind, AJobThatIsToBeTriedAgainNobodyWaitsInAWideQueue) {
+  World w;
+  w.rule("retry_config.max_retry_before_backoff", "1");
+  w.rule("max_concurrent", "1");
+  w.submit({a_cpu_job().retries(5)});
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    EXPECT_EQ(w.decide(), "1:-");
+    w.fail(1);
+  }
+  w.submit({a_cpu_job()});
+  EXPECT_EQ(jobs_ahead(w.state, *w.state.job(JobId{1}), 100), std::nullopt);
+  EXPECT_EQ(jobs_ahead(w.state, *w.state.job(JobId{2}), 100), 0U);
+}
+
 TEST(BacklogOf, CountsAHeldFollowerOnce) {
   World w;
   w.submit({a_cpu_job(), a_cpu_job().after_index(0)});

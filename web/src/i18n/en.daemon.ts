@@ -9,7 +9,8 @@ export const daemonEn = {
     'stands still for somebody else on GPU {gpus}; goes on after {time} of quiet (quiet_time)',
   'reason.delayed': 'is to start in {time}',
   'reason.retry': 'is tried again in {time}',
-  'reason.retryQueue': "an earlier job of the serial queue '{queue}' is to be tried again",
+  'reason.retryQueue':
+    "{jobs} of the serial queue '{queue}' goes first and is tried again in {time}",
   'reason.instance_paused': 'berth is paused and starts nothing',
   'reason.dependency.ok': 'waits for {jobs} to succeed',
   'reason.dependency.any': 'waits for {jobs} to end',

@@ -7,7 +7,7 @@ export const daemonZh: Record<keyof typeof daemonEn, string> = {
   'reason.parked': '为 GPU {gpus} 上的其他人暂停；安静 {time} 后继续（quiet_time）',
   'reason.delayed': '{time} 后开始',
   'reason.retry': '{time} 后重试',
-  'reason.retryQueue': '串行队列“{queue}”中更早的任务将先重试',
+  'reason.retryQueue': '串行队列“{queue}”中的{jobs}优先，将在 {time} 后重试',
   'reason.instance_paused': 'berth 已暂停，不启动任何任务',
   'reason.dependency.ok': '等待{jobs} 成功',
   'reason.dependency.any': '等待{jobs} 结束',

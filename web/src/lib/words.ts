@@ -67,8 +67,10 @@ function worded(cause: Cause, t: Translate): string | null {
     case 'delayed':
       return delay === undefined ? null : t('reason.delayed', { time: duration(delay) });
     case 'retry':
-      if (delay !== undefined) return t('reason.retry', { time: duration(delay) });
-      return queue === undefined ? null : t('reason.retryQueue', { queue });
+      if (delay === undefined) return null;
+      return queue === undefined || !jobs
+        ? t('reason.retry', { time: duration(delay) })
+        : t('reason.retryQueue', { queue, jobs, time: duration(delay) });
     case 'dependency': {
       const { outcome } = names;
       if (!jobs || (outcome !== 'ok' && outcome !== 'any' && outcome !== 'failed')) return null;
