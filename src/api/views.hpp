@@ -126,8 +126,12 @@ struct ObstacleView {
   std::uint32_t gpu = 0;  ///< its index
   std::string kind;
   std::string text;  ///< for people
-  Bytes free = 0;    ///< after claims; 0 as below: of no importance
+  Bytes free = 0;    ///< after claims and margin; 0 as below: of no importance
   Bytes needed = 0;
+  Bytes margin = 0;  ///< kept free besides
+  Bytes in_use = 0;
+  Bytes total = 0;
+  std::string rule;     ///< that `needed` follows from
   Bytes strangers = 0;  ///< memory that processes outside berth hold
   bool own = false;     ///< those of them that are in the way are the user's own
   std::uint32_t utilization = 0;

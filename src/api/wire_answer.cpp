@@ -130,6 +130,10 @@ void describe(A& a, wire::Ref<A, ObstacleView> obstacle) {
   a.need("text", obstacle.text);
   a.unless("free", obstacle.free, 0);
   a.unless("needed", obstacle.needed, 0);
+  a.unless("margin", obstacle.margin, 0);
+  a.unless("in_use", obstacle.in_use, 0);
+  a.unless("total", obstacle.total, 0);
+  a.unless("rule", obstacle.rule, {});
   a.unless("strangers", obstacle.strangers, 0);
   a.unless("own", obstacle.own, false);
   a.unless("utilization", obstacle.utilization, 0);

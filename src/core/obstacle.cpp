@@ -68,8 +68,16 @@ std::string list_jobs(const std::vector<JobId>& jobs) {
 
 namespace {
 
+/// In brackets after the number that follows from it.
+std::string by_rule(const GpuObstacle& o) {
+  return o.rule.empty() ? "" : fmt::format(" ({})", o.rule);
+}
+
 std::string describe_memory(const GpuObstacle& o) {
-  return fmt::format("{} free, {} needed", format_size(o.free), format_size(o.needed)) +
+  const std::string margin =
+      o.margin == 0 ? "" : fmt::format(" (memory_margin={} kept)", exact_size(o.margin));
+  return fmt::format("{} free{}, {} needed{}", format_size(o.free), margin, format_size(o.needed),
+                     by_rule(o)) +
          (o.jobs.empty() ? "" : ", shared with " + list_jobs(o.jobs)) +
          (o.strangers > 0
               ? fmt::format(", {} {}",
@@ -124,17 +132,18 @@ std::string describe_alone(const GpuObstacle& o) {
       return fmt::format("others have left it only just now ({})", o.detail);
     case Kind::utilization:
       return o.detail.empty()
-                 ? fmt::format("{} it {} % busy, the limit is {} %",
+                 ? fmt::format("{} it {} % busy, the limit is {} % (max_utilization)",
                                o.own ? "your own process outside berth keeps" : "others keep",
                                o.utilization, o.utilization_max)
                  : o.detail;
     case Kind::keep_memory:
-      return fmt::format("more of it is in use than the rule {} allows", o.detail);
+      return fmt::format("{} of {} are in use, more than the rule {} allows", format_size(o.in_use),
+                         format_size(o.total), o.detail);
     case Kind::memory:
       return describe_memory(o);
     case Kind::too_small:
-      return fmt::format("has {} in all, {} are needed", format_size(o.free),
-                         format_size(o.needed));
+      return fmt::format("has {} in all, {} are needed{}", format_size(o.free),
+                         format_size(o.needed), by_rule(o));
     case Kind::held:
       return "kept for " + list_jobs(o.jobs);
   }

@@ -338,6 +338,12 @@ Bytes Room::needed(const Card& card, const Wish& wish) const {
   return wish.rules->min_free_memory.value_or(std::min(kDefaultMinFree, total - total / 10));
 }
 
+bool Room::needs_by_rule(const Wish& wish) {
+  const Request& request = *wish.request;
+  return !request.gpu_memory || (request.rules.contains("min_free_memory") &&
+                                 wish.rules->min_free_memory > request.gpu_memory);
+}
+
 /// What has nothing to do with how full the card is.
 std::optional<GpuObstacle::Kind> Room::excluded(std::size_t gpu, const Wish& wish,
                                                 GpuObstacle& result) const {
@@ -463,7 +469,9 @@ std::optional<GpuObstacle> Room::obstacle(std::size_t gpu, const Wish& wish) con
   }
   const Bytes total = *card.gpu->facts.memory_total;
   result.free = saturating_sub(*card.free, rules.memory_margin);
+  result.margin = rules.memory_margin;
   result.needed = needed(card, wish);
+  result.rule = needs_by_rule(wish) ? "min_free_memory" : "";
   if (result.needed > total) {
     result.free = total;
     return because(Kind::too_small);
@@ -487,6 +495,8 @@ std::optional<GpuObstacle> Room::obstacle(std::size_t gpu, const Wish& wish) con
   const Bytes in_use = total - std::min(total, *card.free);
   if (in_use > share_of(total, rules.keep_gpu_memory)) {
     result.detail = fmt::format("keep_gpu_memory={}", rules.keep_gpu_memory);
+    result.in_use = in_use;
+    result.total = total;
     return because(Kind::keep_memory);
   }
   if (result.free < result.needed) {

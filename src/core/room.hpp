@@ -54,8 +54,12 @@ struct GpuObstacle {
   };
   Kind kind = Kind::stale;
   std::uint32_t index = 0;
-  Bytes free = 0;  ///< after claims
+  Bytes free = 0;  ///< after claims and margin
   Bytes needed = 0;
+  Bytes margin = 0;     ///< that is kept free besides, by the rule `memory_margin`
+  Bytes in_use = 0;     ///< or promised, where a rule minds that
+  Bytes total = 0;      ///< of the card, likewise
+  std::string rule;     ///< `needed` follows from it; empty: the job has asked for so much
   Bytes strangers = 0;  ///< memory that processes outside berth hold
   bool own = false;     ///< those that are in the way are our own
   std::uint32_t utilization = 0;
@@ -159,6 +163,8 @@ class Room {
                                                                const Wish& wish) const;
   [[nodiscard]] bool is_held(std::size_t gpu, const Wish& wish) const;
   [[nodiscard]] Bytes needed(const Card& card, const Wish& wish) const;
+  /// Whether that is what the rule `min_free_memory` says, not what the job has asked for.
+  [[nodiscard]] static bool needs_by_rule(const Wish& wish);
   [[nodiscard]] std::optional<GpuObstacle::Kind> excluded(std::size_t gpu, const Wish& wish,
                                                           GpuObstacle& result) const;
   [[nodiscard]] std::optional<GpuObstacle::Kind> strangers_obstacle(const Card& card,

@@ -96,6 +96,10 @@ ReasonView reason_view(const Reason& reason) {
     card.text = describe_alone(obstacle);
     card.free = obstacle.free;
     card.needed = obstacle.needed;
+    card.margin = obstacle.margin;
+    card.in_use = obstacle.in_use;
+    card.total = obstacle.total;
+    card.rule = obstacle.rule;
     card.strangers = obstacle.strangers;
     card.own = obstacle.own;
     card.utilization = obstacle.utilization;

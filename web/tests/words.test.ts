@@ -167,8 +167,20 @@ describe('why not this card', () => {
       ),
     ).toBe('1 GiB free, 2 GiB needed, shared with jobs 3, 4, others hold 3 GiB');
     expect(obstacleText(card('utilization', { utilization: 90, utilization_max: 30 }), en)).toBe(
-      'others keep it 90 % busy, the limit is 30 %',
+      'others keep it 90 % busy, the limit is 30 % (max_utilization)',
     );
+    expect(
+      obstacleText(
+        card('memory', { free: GIB, needed: 7 * GIB, margin: 23 * GIB, rule: 'min_free_memory' }),
+        en,
+      ),
+    ).toBe('1 GiB free (23 GiB kept by memory_margin), 7 GiB needed (min_free_memory)');
+    expect(
+      obstacleText(
+        card('keep_memory', { in_use: 14 * GIB, total: 24 * GIB, detail: 'keep_gpu_memory=50' }),
+        en,
+      ),
+    ).toBe('14 GiB of 24 GiB are in use, more than the rule keep_gpu_memory=50 allows');
     expect(obstacleText(card('trouble'), en)).toBe('as it says');
     expect(obstacleText(card('trouble'), zh)).toBe('有故障：as it says');
   });

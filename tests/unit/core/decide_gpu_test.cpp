@@ -623,9 +623,33 @@ TEST(Explain, TellsANumberForEveryCardInTheWay) {
   const auto reasons = explain(world.state, *world.state.job(JobId{2}), world.now);
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_EQ(reasons[0].text,
-            "no GPU has room: GPU 0: others keep it 80 % busy, the limit is 30 %; "
-            "GPU 1: 1 GiB free, 7.8 GiB needed; GPU 2: taken by job 1");
+            "no GPU has room: GPU 0: others keep it 80 % busy, the limit is 30 % "
+            "(max_utilization); GPU 1: 1 GiB free, 7.8 GiB needed (min_free_memory); GPU 2: taken "
+            "by job 1");
   EXPECT_EQ(reasons[0].jobs, std::vector<JobId>{JobId{1}});
+}
+
+TEST(Explain, NamesTheRulesBehindTheNumbers) {
+  const auto said = [](const std::string& key, const std::string& value, const JobSpec& job) {
+    World world;
+    world.rule(key, value);
+    world.see({a_gpu(0).free(18 * kGiB)});
+    world.submit({job});
+    EXPECT_EQ(world.decide(), "");
+    return world.said(1);
+  };
+  EXPECT_EQ(said("memory_margin", "17GiB", a_job().memory(2 * kGiB)),
+            "no GPU has room: GPU 0: 1 GiB free (memory_margin=17GiB kept), 2 GiB needed");
+  EXPECT_EQ(said("min_free_memory", "20GiB", a_job()),
+            "no GPU has room: GPU 0: 18 GiB free, 20 GiB needed (min_free_memory)");
+  EXPECT_EQ(said("min_free_memory", "30GiB", a_job()),
+            "no GPU has room and never will: the cards are too small: GPU 0: has 24 GiB in all, "
+            "30 GiB are needed (min_free_memory)");
+  EXPECT_EQ(said("fair_share", "true", a_job().memory(4 * kGiB).min_free(19 * kGiB)),
+            "no GPU has room: GPU 0: 18 GiB free, 19 GiB needed (min_free_memory)");
+  EXPECT_EQ(said("keep_gpu_memory", "20", a_job().memory(kGiB)),
+            "no GPU has room: GPU 0: 6 GiB of 24 GiB are in use, more than the rule "
+            "keep_gpu_memory=20 allows");
 }
 
 TEST(Explain, SaysNothingOfAJobThatRuns) {

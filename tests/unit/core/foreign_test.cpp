@@ -157,8 +157,9 @@ const std::vector<Case> kGrade = {
        EXPECT_EQ(w.decide(), "");
        EXPECT_EQ(w.said(1),
                  "no GPU has room: GPU 0: your own process outside berth keeps it 95 % busy, the "
-                 "limit is 30 %; GPU 1: your own process has just begun there, outside berth; GPU "
-                 "2: 4 GiB free, 7.8 GiB needed, your own processes outside berth hold 20 GiB");
+                 "limit is 30 % (max_utilization); GPU 1: your own process has just begun there, "
+                 "outside berth; GPU 2: 4 GiB free, 7.8 GiB needed (min_free_memory), your own "
+                 "processes outside berth hold 20 GiB");
      },
      "", "1:gpu(utilization,strangers,memory)"},
     {"AStrangerBesideOnesOwnProcessIsNotCalledOnesOwn",

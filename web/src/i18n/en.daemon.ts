@@ -78,12 +78,14 @@ export const daemonEn = {
     'your own processes outside berth are on it, and the rules wait for them',
   'obstacle.strangers': "somebody else's processes are on it, and the rules wait for them",
   'obstacle.quiet': 'others have left it only just now ({detail})',
-  'obstacle.utilization': 'others keep it {utilization} % busy, the limit is {limit} %',
+  'obstacle.utilization':
+    'others keep it {utilization} % busy, the limit is {limit} % (max_utilization)',
   'obstacle.ownUtilization':
-    'your own process outside berth keeps it {utilization} % busy, the limit is {limit} %',
+    'your own process outside berth keeps it {utilization} % busy, the limit is {limit} % (max_utilization)',
   'obstacle.utilizationUnknown': 'how busy strangers are on it is not known',
-  'obstacle.keep_memory': 'more of it is in use than the rule {detail} allows',
+  'obstacle.keep_memory': '{used} of {total} are in use, more than the rule {detail} allows',
   'obstacle.memory': '{free} free, {needed} needed',
+  'obstacle.memoryMargin': '{free} free ({margin} kept by memory_margin), {needed} needed',
   'obstacle.shared': '{what}, shared with {jobs}',
   'obstacle.othersHold': '{what}, others hold {strangers}',
   'obstacle.ownHold': '{what}, your own processes outside berth hold {strangers}',

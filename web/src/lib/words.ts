@@ -162,7 +162,8 @@ const troubleText = (trouble: string, t: Translate): string =>
   });
 
 export function obstacleText(obstacle: Obstacle, t: Translate): string {
-  const { kind, detail = '', free = 0, needed = 0, strangers = 0 } = obstacle;
+  const { kind, detail = '', free = 0, strangers = 0, margin = 0, rule } = obstacle;
+  const needed = rule ? `${bytes(obstacle.needed)} (${rule})` : bytes(obstacle.needed ?? 0);
   const jobs = jobsText(obstacle.jobs, obstacle.jobs.length, t);
   switch (kind) {
     case 'trouble':
@@ -187,7 +188,9 @@ export function obstacleText(obstacle: Obstacle, t: Translate): string {
             limit: obstacle.utilization_max ?? 0,
           });
     case 'memory': {
-      let what = t('obstacle.memory', { free: bytes(free), needed: bytes(needed) });
+      let what = margin
+        ? t('obstacle.memoryMargin', { free: bytes(free), margin: bytes(margin), needed })
+        : t('obstacle.memory', { free: bytes(free), needed });
       if (obstacle.jobs.length) what = t('obstacle.shared', { what, jobs });
       if (strangers)
         what = t(obstacle.own ? 'obstacle.ownHold' : 'obstacle.othersHold', {
@@ -199,9 +202,14 @@ export function obstacleText(obstacle: Obstacle, t: Translate): string {
     case 'strangers':
       return t(obstacle.own ? 'obstacle.ownStrangers' : 'obstacle.strangers');
     case 'too_small':
-      return t('obstacle.too_small', { free: bytes(free), needed: bytes(needed) });
-    case 'drained':
+      return t('obstacle.too_small', { free: bytes(free), needed });
     case 'keep_memory':
+      return t('obstacle.keep_memory', {
+        detail,
+        used: bytes(obstacle.in_use ?? 0),
+        total: bytes(obstacle.total ?? 0),
+      });
+    case 'drained':
     case 'left':
     case 'not_allowed':
     case 'other_berth':
