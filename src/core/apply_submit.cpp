@@ -153,9 +153,10 @@ Status check_resources(const State& state, const JobSpec& job, std::uint64_t ind
     const auto known = state.rules.resources.find(name);
     if (given == source.resources.end() && known == state.rules.resources.end()) {
       return fail(ErrorCode::invalid,
-                  fmt::format("{}: nobody has said how many '{}' there are; put "
-                              "`rules: {{resources: {{{}: N}}}}` into the job file",
-                              name_of(job, index, source.count), name, name));
+                  fmt::format("{}: nobody has said how many '{}' there are; `berth set "
+                              "resources.{}=N` does, or `rules: {{resources: {{{}: N}}}}` in a job "
+                              "file",
+                              name_of(job, index, source.count), name, name, name));
     }
     const std::uint64_t total = given != source.resources.end() ? given->second : known->second;
     if (count > total) {

@@ -50,7 +50,11 @@ Status set_min_free(Rules& rules, std::string_view text) {
     rules.min_free_memory.reset();
     return {};
   }
-  TRY_ASSIGN(rules.min_free_memory, parse_size(text));
+  const auto size = parse_size(text);
+  if (!size) {
+    return fail(ErrorCode::invalid, size.error().message + "; or give `auto`");
+  }
+  rules.min_free_memory = *size;
   return {};
 }
 

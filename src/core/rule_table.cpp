@@ -39,7 +39,32 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// What was meant by something that is the name of no rule, but has to do with one.
+std::string meaning_of(std::string_view key) {
+  constexpr std::string_view kQueue = "queue.";
+  for (const RuleDef& rule : rule_definitions()) {
+    const std::string_view group = rule.key.substr(0, rule.key.find('.'));
+    if (group != rule.key && canonical_rule(fmt::format("{}.", key)) == fmt::format("{}.", group)) {
+      return fmt::format("it is a group; name one of it, as '{}', `berth set {}` lists them",
+                         rule.key, group);
+    }
+    if (group != rule.key && rule.key.substr(group.size() + 1) == key) {
+      return fmt::format("did you mean '{}'?", rule.key);
+    }
+    if (key.starts_with(kQueue) && key.ends_with(fmt::format(".{}", rule.key)) &&
+        key.size() > kQueue.size() + rule.key.size() + 1) {
+      return fmt::format(
+          "`berth set --queue {} {}=…` sets it for a queue",
+          key.substr(kQueue.size(), key.size() - kQueue.size() - rule.key.size() - 1), rule.key);
+    }
+  }
+  return {};
+}
+
 std::unexpected<Error> no_such_rule(std::string_view key) {
+  if (const std::string meant = meaning_of(key); !meant.empty()) {
+    return fail(ErrorCode::invalid, fmt::format("there is no rule '{}'; {}", key, meant));
+  }
   std::string_view nearest;
   std::size_t least = 4;  // further away it is no typing error
   for (const RuleDef& rule : rule_definitions()) {

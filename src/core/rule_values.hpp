@@ -103,7 +103,11 @@ Status set_limit(Rules& rules, std::string_view text) {
     at<Path...>(rules).reset();
     return {};
   }
-  TRY_ASSIGN(at<Path...>(rules), whole_number<std::uint32_t>(text));
+  const auto limit = whole_number<std::uint32_t>(text);
+  if (!limit) {
+    return fail(ErrorCode::invalid, limit.error().message + "; `default` for the usual");
+  }
+  at<Path...>(rules) = *limit;
   return {};
 }
 

@@ -249,6 +249,17 @@ const std::vector<MistakeCase> kMistakes = {
      "there is no rule 'foreign.polcy'; did you mean 'foreign.policy'?"},
     {"WhatResemblesNothingIsNotGuessed", Layer::batch, "colour", "red",
      "there is no rule 'colour'; `berth set` lists them"},
+    {"TheNameWithoutItsGroupIsGuessed", Layer::instance, "backoff_duration", "3",
+     "there is no rule 'backoff_duration'; did you mean 'retry_config.backoff_duration'?"},
+    {"AGroupIsNoRule", Layer::instance, "foreign", "3",
+     "there is no rule 'foreign'; it is a group; name one of it, as 'foreign.policy', `berth set "
+     "foreign` lists them"},
+    {"OfAQueueItIsSetOtherwise", Layer::instance, "queue.car.gpu_left", "2",
+     "there is no rule 'queue.car.gpu_left'; `berth set --queue car gpu_left=…` sets it for a "
+     "queue"},
+    {"TheUsualLimitHasAWord", Layer::queue, "retry_config.exit", "many",
+     "retry_config.exit: expected a whole number from 0 to 4294967295, got 'many'; `default` for "
+     "the usual"},
     {"AQueueCannotHaveARuleOfTheInstance", Layer::queue, "half_life", "1d",
      "half_life: can be set for the instance only"},
     {"ABatchCannotHaveARuleOfTheInstance", Layer::batch, "backfill", "any",
