@@ -162,7 +162,7 @@ Outcome report_control(const std::string& body, const std::string& unchanged, bo
   }
   if (!answer.unknown.empty()) {
     return fail(ErrorCode::not_found,
-                fmt::format("there {} {}; berth ls --all lists them",
+                fmt::format("there {} {}; `berth ls --all` lists them",
                             answer.unknown.size() == 1 ? "is no job" : "are no jobs",
                             id_list(answer.unknown)));
   }

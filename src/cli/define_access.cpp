@@ -66,6 +66,10 @@ void define_token(CLI::App& app, Action& action) {
   option(sub, "--expires", "TIME", "how long it is good, as 12h, 30d, or never (90d)",
          [in](const auto& t) {
            in->add.lifetime = t == "never" ? Millis(0) : checked("--expires", parse_duration(t));
+           if (t != "never" && in->add.lifetime == Millis(0)) {
+             throw CLI::ValidationError(
+                 "--expires", "it would be good for no time at all; never: it does not expire");
+           }
          });
   json_flag(sub, in->add.json);
   sub.callback([in, &action] {

@@ -15,6 +15,7 @@ namespace berth::cli {
 namespace {
 
 constexpr int kWrongUsage = 2;
+constexpr Millis kLongestWait{3650ll * 24 * 3600 * 1000};
 
 /// Everything one parse fills in; `action` is what to do then.
 struct Invocation {
@@ -81,10 +82,21 @@ void job_options(CLI::App& sub, AddOptions& add) {
                "start when these have ended without success; else it is cancelled");
   option(sub, "--at", "TIME", "not before, as 18:30, 'tomorrow 8:00', '2026-05-01 12:30'",
          [&](const auto& t) {
-           add.job.start_at = checked("--at", parse_moment(t, read_clock().wall));
+           const Millis now = read_clock().wall;
+           add.job.start_at = checked("--at", parse_moment(t, now));
+           if (add.job.start_at < now) {
+             throw CLI::ValidationError(
+                 "--at",
+                 fmt::format("'{}' has passed; without --at it starts at once", printable(t)));
+           }
          });
   option(sub, "--in", "TIME", "not before so much time has passed, as 90m, 2h", [&](const auto& t) {
-    add.job.start_at = read_clock().wall + checked("--in", parse_duration(t));
+    const Millis wait = checked("--in", parse_duration(t));
+    if (wait > kLongestWait) {
+      throw CLI::ValidationError("--in",
+                                 fmt::format("'{}' is too long; 3650d are the most", printable(t)));
+    }
+    add.job.start_at = read_clock().wall + wait;
   });
   sub.get_option("--in")->excludes("--at");
   option(sub, "--retries", "N", "how often to try again after a failure (0)", [&](const auto& t) {
