@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "cli/terminal.hpp"
 
 namespace berth::cli {
@@ -161,6 +164,13 @@ Finding check_log(const DoctorFacts& f) {
 
 Finding check_driver(const DoctorFacts& f) {
   if (f.gpus_wanted.starts_with("sim:")) {
+    if (!f.status && !f.simulation_found) {
+      return {"GPUs", Health::fail,
+              fmt::format("simulated ones are wanted ({}), and their driver is missing: no daemon "
+                          "can start",
+                          printable(f.gpus_wanted)),
+              "install the directory lib/berth-sim beside the directory of berthd"};
+    }
     if (f.status && !f.status->probe.error.empty()) {
       return {"GPUs", Health::fail,
               fmt::format("simulated ones are wanted ({}), and cannot be seen: {}",
@@ -325,14 +335,23 @@ Finding check_limits(const DoctorFacts& f) {
   return good("limits", "open files and processes suffice");
 }
 
-Finding check_rules(const DoctorFacts& f) {
-  if (f.status && !f.status->problems.empty()) {
-    return {"rules", Health::warn, printable(f.status->problems.front()),
-            fmt::format("repair {}, which is read again at once, or use berth set",
-                        printable(f.dir + "/berth.yaml"))};
+std::vector<Finding> check_rules(const DoctorFacts& f) {
+  constexpr std::size_t kShown = 10;
+  if (!f.status || f.status->problems.empty()) {
+    return {good("rules", f.status ? "they fit the machine, and berth.yaml has no mistakes"
+                                   : "no daemon has read them")};
   }
-  return good("rules", f.status ? "they fit the machine, and berth.yaml has no mistakes"
-                                : "no daemon has read them");
+  const std::vector<std::string>& problems = f.status->problems;
+  std::vector<Finding> findings;
+  for (std::size_t i = 0; i < std::min(kShown, problems.size()); ++i) {
+    findings.push_back({"rules", Health::warn, printable(problems[i]), ""});
+  }
+  if (problems.size() > kShown) {
+    findings.back().text += fmt::format("; and {} more", problems.size() - kShown);
+  }
+  findings.back().advice = fmt::format("repair {}, which is read again at once, or use berth set",
+                                       printable(f.dir + "/berth.yaml"));
+  return findings;
 }
 
 }  // namespace
@@ -349,11 +368,32 @@ std::string_view to_string(Health health) {
   return "";
 }
 
+std::vector<Finding> check_cards(const std::vector<GpuView>& gpus) {
+  std::vector<Finding> findings;
+  for (const GpuView& gpu : gpus) {
+    if (!gpu.trouble.empty()) {
+      findings.push_back(
+          {"GPUs", Health::warn, fmt::format("GPU {}: {}", gpu.index, printable(gpu.trouble)),
+           fmt::format("{}once it is well: berth resume --gpu {}",
+                       gpu.drained_why.empty() ? "dmesg may have Xid messages; " : "", gpu.index)});
+    }
+  }
+  return findings;
+}
+
 std::vector<Finding> diagnose(const DoctorFacts& facts) {
-  return {check_directory(facts), check_file_system(facts), check_space(facts), check_socket(facts),
-          check_daemon(facts),    check_programs(facts),    check_log(facts),   check_driver(facts),
-          check_board(facts),     check_logind(facts),      check_clock(facts), check_cgroup(facts),
-          check_limits(facts),    check_rules(facts)};
+  std::vector<Finding> findings{
+      check_directory(facts), check_file_system(facts), check_space(facts), check_socket(facts),
+      check_daemon(facts),    check_programs(facts),    check_log(facts),   check_driver(facts),
+      check_board(facts),     check_logind(facts),      check_clock(facts), check_cgroup(facts),
+      check_limits(facts)};
+  std::ranges::move(check_rules(facts), std::back_inserter(findings));
+  if (facts.status) {
+    const std::vector<Finding> cards = check_cards(facts.status->gpus);
+    const auto driver = std::ranges::find(findings, std::string_view("GPUs"), &Finding::check);
+    findings.insert(driver + 1, cards.begin(), cards.end());
+  }
+  return findings;
 }
 
 }  // namespace berth::cli

@@ -44,7 +44,8 @@ struct DoctorFacts {
   std::vector<std::string> log_errors;  ///< the last lines of its log that report errors
 
   // GPUs.
-  std::string gpus_wanted;  ///< "auto", "none", "sim:…"
+  std::string gpus_wanted;       ///< "auto", "none", "sim:…"
+  bool simulation_found = true;  ///< what simulated ones need is installed
   bool nvidia_device = false;
   std::string kernel_driver;  ///< version of the loaded module; empty: none is loaded
   enum class Nvml : std::uint8_t { missing, failed, hangs, works };
@@ -92,6 +93,9 @@ struct Finding {
 
 /// Every check, in the order in which they are shown.
 [[nodiscard]] std::vector<Finding> diagnose(const DoctorFacts& facts);
+
+/// The cards that nobody gets, one finding for each.
+[[nodiscard]] std::vector<Finding> check_cards(const std::vector<GpuView>& gpus);
 
 /// Looks at this machine. Starts no daemon. For tests, BERTH_TEST_ROOT is put before the paths
 /// below /etc, /usr/lib, /run, /var, /dev, /proc/driver and /sys that are looked at, and the

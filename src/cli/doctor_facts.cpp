@@ -388,6 +388,8 @@ DoctorFacts gather_facts() {
   facts.dir_from_environment = !environment("BERTH_DIR").empty();
   const std::string programs = program_directory();
   facts.program_found = ::access((programs + "berthd").c_str(), X_OK) == 0;
+  facts.simulation_found =
+      ::access((programs + "../lib/berth-sim/libnvidia-ml.so.1").c_str(), R_OK) == 0;
   facts.supervisor_found = ::access((programs + "berth-shim").c_str(), X_OK) == 0;
   if (const auto paths = find_instance()) {
     facts.dir = paths->dir;

@@ -156,27 +156,24 @@ std::vector<Finding> check_health(const RemoteFacts& f) {
   return findings;
 }
 
-Finding check_gpus(const RemoteFacts& f) {
+std::vector<Finding> check_gpus(const RemoteFacts& f) {
   const StatusView& status = *f.status;
   if (!status.probe.error.empty()) {
-    return {"GPUs", Health::fail,
-            "the daemon cannot look at them: " + printable(status.probe.error),
-            "nvidia-smi must work there first"};
+    return {{"GPUs", Health::fail,
+             "the daemon cannot look at them: " + printable(status.probe.error),
+             "nvidia-smi must work there first"}};
   }
-  for (const GpuView& gpu : status.gpus) {
-    if (!gpu.trouble.empty()) {
-      return {"GPUs", Health::warn, fmt::format("GPU {}: {}", gpu.index, printable(gpu.trouble)),
-              ""};
-    }
+  if (auto cards = check_cards(status.gpus); !cards.empty()) {
+    return cards;
   }
   if (status.gpus.empty()) {
-    return good("GPUs", "there are none");
+    return {good("GPUs", "there are none")};
   }
-  return good("GPUs", fmt::format("{}{}, none in trouble{}", status.gpus.size(),
-                                  status.probe.simulated ? ", simulated" : "",
-                                  status.probe.driver.empty()
-                                      ? ""
-                                      : fmt::format(" ({})", printable(status.probe.driver))));
+  return {good("GPUs", fmt::format("{}{}, none in trouble{}", status.gpus.size(),
+                                   status.probe.simulated ? ", simulated" : "",
+                                   status.probe.driver.empty()
+                                       ? ""
+                                       : fmt::format(" ({})", printable(status.probe.driver))))};
 }
 
 Finding check_clock(const RemoteFacts& f) {
@@ -270,7 +267,7 @@ std::vector<Finding> diagnose(const RemoteFacts& facts) {
       findings.push_back(check_daemon(facts));
       std::ranges::move(check_health(facts), std::back_inserter(findings));
       if (facts.status) {
-        findings.push_back(check_gpus(facts));
+        std::ranges::move(check_gpus(facts), std::back_inserter(findings));
       }
     }
     findings.push_back(check_clock(facts));

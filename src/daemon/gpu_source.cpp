@@ -65,6 +65,13 @@ Result<GpuSource> choose_gpus(const std::string& wanted, const std::string& dir,
     source.simulated = true;
     source.library_dir = std::filesystem::path(bin_dir).parent_path() / "lib" / "berth-sim";
     source.nvml_library = source.library_dir + "/libnvidia-ml.so.1";
+    // Without it there would be no cards, and nothing that says why.
+    if (std::error_code error; !std::filesystem::exists(source.nvml_library, error)) {
+      return fail(ErrorCode::not_found,
+                  fmt::format("simulated GPUs need {}, which is not there; the directories bin and "
+                              "lib of berth belong beside each other, copy both",
+                              source.nvml_library));
+    }
     const std::string state = dir + "/simgpu";
     TRY(run({bin_dir + "/berth-simgpu", "init", state, source.spec.substr(kSim.size())}));
     source.environment.emplace_back("BERTH_SIM_DIR", state);

@@ -475,6 +475,17 @@ def test_a_card_that_fell_off_the_bus_gets_no_job(impatient):
     assert berth.wait_one(both, timeout=120)["state"] == "succeeded"
 
 
+def test_programs_without_the_library_of_simulated_cards_do_not_pretend(make_instance, tmp_path):
+    alone = tmp_path / "elsewhere" / "bin"
+    shutil.copytree(BUILD / "bin", alone)
+    berth = make_instance(gpus="sim:2x24GiB", bin_dir=alone)
+    assert berth.start(must=False) is False
+    said = berth.log_text()
+    assert f"{alone.parent}/lib/berth-sim/libnvidia-ml.so.1, which is not there" in said, said
+    assert "copy both" in berth.cli("add", "true").stderr
+    assert "no daemon can start" in " ".join(berth.cli("doctor").stdout.split())
+
+
 def test_a_probe_that_dies_is_replaced(impatient):
     berth = impatient
     for _ in range(3):
