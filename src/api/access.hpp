@@ -77,6 +77,7 @@ struct ListenView {
   std::string url;       ///< of the console
   std::string source;    ///< "berth ui" or "berth.yaml"; empty: not listening
   std::string problem;   ///< why it does not listen although it should, or what is wrong with it
+  bool moved = false;    ///< the usual port was taken
   bool console = false;  ///< whether the pages of the console are in this program
 };
 [[nodiscard]] std::string encode_listen(const ListenView& listen);

@@ -59,6 +59,7 @@ void describe(A& a, wire::Ref<A, GpuView> gpu) {
   a.field("memory_total", gpu.memory_total);
   a.field("memory_used", gpu.memory_used);
   a.field("memory_free", gpu.memory_free);
+  a.unless("memory_left", gpu.memory_left, {});
   a.field("utilization", gpu.utilization);
   a.field("temperature", gpu.temperature);
   a.field("power_mw", gpu.power_mw);
@@ -101,6 +102,7 @@ void describe(A& a, wire::Ref<A, QueueView> queue) {
   a.field("limit", queue.limit);
   a.field("running", queue.running);
   a.field("paused", queue.paused);
+  a.unless("waiting", queue.waiting, {});
 }
 
 }  // namespace berth

@@ -39,7 +39,6 @@ struct BatchPage {
 
 struct QueueDetail {
   QueueView queue;
-  std::uint64_t waiting = 0;  ///< in its line
   std::map<std::string, std::string> rules;
   /// Of the jobs that are known, those that have ended among them; every state appears on the wire.
   std::map<JobState, std::uint64_t> counts = {};

@@ -221,11 +221,13 @@ struct GpuView {
   std::optional<Bytes> memory_total;
   std::optional<Bytes> memory_used;
   std::optional<Bytes> memory_free;
+  std::optional<Bytes> memory_left = {};     ///< of memory_free, what no job has claimed
   std::optional<std::uint32_t> utilization;  ///< percent
   std::optional<std::uint32_t> temperature;  ///< Celsius
   std::optional<std::uint32_t> power_mw;
   std::optional<std::vector<GpuProcessView>> processes;
-  std::string state;               ///< "free" "claimed" "foreign" "unknown" "drained" "trouble"
+  /// "free" "claimed" "foreign" "reserved" "unknown" "drained" "trouble"
+  std::string state;
   std::string trouble;             ///< why it cannot be used; empty: healthy
   std::string reserved;            ///< why it is kept from our jobs while healthy; empty: it is not
   std::string reserved_kind = {};  ///< the same as data: "left", "not_allowed", "other_berth"
@@ -242,6 +244,7 @@ struct QueueView {
   std::uint32_t limit = 0;  ///< 0: none
   std::uint32_t running = 0;
   bool paused = false;
+  std::optional<std::uint64_t> waiting = {};  ///< in its line; none: not counted
 
   friend bool operator==(const QueueView&, const QueueView&) = default;
 };

@@ -102,6 +102,7 @@ void describe(A& a, wire::Ref<A, ListenView> listen) {
   a.or_null("url", listen.url);
   a.or_null("source", listen.source);
   a.or_null("problem", listen.problem);
+  a.unless("moved", listen.moved, false);
   a.field("console", listen.console);
 }
 

@@ -206,7 +206,7 @@ void describe(A& a, wire::Ref<A, StatusView> status) {
   a.field("loop", status.loop);
   a.field("space", status.space);
   a.field("queues", status.queues);
-  a.unless("paused", status.paused, false);
+  a.field("paused", status.paused);
   a.field("problems", status.problems);
 }
 

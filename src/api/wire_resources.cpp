@@ -40,7 +40,6 @@ void describe(wire::Writer& a, const BatchPage& page) {
 
 void describe(wire::Writer& a, const QueueDetail& queue) {
   describe<wire::Writer>(a, queue.queue);
-  a.need("waiting", queue.waiting);
   a.need("rules", queue.rules);
   a.need("counts", counts_by_name(queue.counts));
 }

@@ -15,6 +15,13 @@ namespace {
 constexpr Millis kStopTimeout{30'000};
 constexpr Millis kGpuPatience{3'000};
 
+/// Where it can be reached; of no account where it does not tell.
+ListenView listen_of(Daemon& daemon) {
+  const auto body = daemon.call("GET", "/api/listen");
+  const auto view = body ? decode_listen(*body) : std::unexpected(body.error());
+  return view.value_or(ListenView{});
+}
+
 }  // namespace
 
 Outcome run_status(const MachineOptions& options) {
@@ -25,7 +32,10 @@ Outcome run_status(const MachineOptions& options) {
                         [[maybe_unused]] const auto looked =
                             daemon.get<std::vector<GpuView>>("/api/gpus", kGpuPatience);
                         TRY_ASSIGN(const auto status, daemon.get<StatusView>("/api/status"));
-                        return options.json ? encode(status) + "\n" : status_text(status, screen);
+                        if (options.json) {
+                          return encode(status) + "\n";
+                        }
+                        return status_text(status, screen, listen_of(daemon));
                       });
 }
 

@@ -25,6 +25,22 @@ Style style_of_gpu(const std::string& state) {
   return Style::plain;
 }
 
+std::string others_on(const GpuView& gpu) {
+  if (!gpu.processes) {
+    return "?";
+  }
+  std::vector<std::string> others;
+  for (const std::uint64_t job : strays_on(gpu)) {
+    others.push_back(fmt::format("job {} (strays)", job));
+  }
+  for (const GpuProcessView& process : *gpu.processes) {
+    if (process.job == 0) {
+      others.push_back(fmt::format("{} {}", process.pid, printable(process.name)));
+    }
+  }
+  return fmt::format("{}", fmt::join(others, ", "));
+}
+
 }  // namespace
 
 std::string label(const JobView& job) {
@@ -141,48 +157,137 @@ std::string summary_table(const std::vector<JobView>& jobs, const Screen& screen
   return table.render(screen);
 }
 
+std::vector<std::uint64_t> strays_on(const GpuView& gpu) {
+  std::vector<std::uint64_t> jobs;
+  for (const GpuProcessView& process : gpu.processes.value_or(std::vector<GpuProcessView>())) {
+    if (process.job != 0 &&
+        std::ranges::find(gpu.claims, process.job, &ClaimView::job) == gpu.claims.end() &&
+        std::ranges::find(jobs, process.job) == jobs.end()) {
+      jobs.push_back(process.job);
+    }
+  }
+  return jobs;
+}
+
+std::string gpu_word(const GpuView& gpu) {
+  return gpu.lost ? "lost" : printable(gpu.state);
+}
+
+std::string gpu_remark(const GpuView& gpu) {
+  return printable(gpu.trouble.empty() ? gpu.reserved : gpu.trouble);
+}
+
 std::string gpu_table(const std::vector<GpuView>& gpus, const Screen& screen) {
   Table table({{"GPU", Align::right, kWhole},
-               {"NAME", Align::left, 10, 3},
+               {"NAME", Align::left, 10, 5},
                {"MEMORY", Align::right, kWhole},
                {"FREE", Align::right, kWhole, 2},
                {"UTIL", Align::right, kWhole, 1},
-               {"STATE", Align::left, 7},
+               {"STATE", Align::left, kWhole},
                {"JOBS", Align::left, 5},
-               {"OTHERS", Align::left, 12, 4}});
+               {"OTHERS", Align::left, 20, 4}});
+  std::string remarks;
   for (const GpuView& gpu : gpus) {
     std::vector<std::uint64_t> jobs;
     for (const ClaimView& claim : gpu.claims) {
       jobs.push_back(claim.job);
     }
-    std::vector<std::string> others;
-    if (gpu.processes) {
-      for (const GpuProcessView& process : *gpu.processes) {
-        if (process.job == 0) {
-          others.push_back(fmt::format("{} {}", process.pid, printable(process.name)));
-        } else if (std::ranges::find(jobs, process.job) == jobs.end()) {
-          std::string stray = fmt::format("job {} (strays)", process.job);
-          if (std::ranges::find(others, stray) == others.end()) {
-            others.push_back(std::move(stray));
-          }
-        }
-      }
-    }
+    // A daemon of before does not tell what is left.
     table.add(
         {{fmt::format("{}", gpu.index)},
          {printable(gpu.name)},
          {fmt::format("{} / {}", size_or(gpu.memory_used, "?"), size_or(gpu.memory_total, "?"))},
-         {size_or(gpu.memory_free, "?")},
+         {size_or(gpu.memory_left ? gpu.memory_left : gpu.memory_free, "?")},
          {gpu.utilization ? fmt::format("{} %", *gpu.utilization) : "?"},
-         {gpu.trouble.empty() ? printable(gpu.state) : printable(gpu.trouble),
-          style_of_gpu(gpu.state)},
+         {gpu_word(gpu), style_of_gpu(gpu.state)},
          {fmt::format("{}", fmt::join(jobs, ","))},
-         {gpu.processes ? fmt::format("{}", fmt::join(others, ", ")) : "?"}});
+         {others_on(gpu)}});
+    if (const std::string remark = gpu_remark(gpu); !remark.empty()) {
+      remarks +=
+          styled(fmt::format("GPU {}: {}", gpu.index, remark), style_of_gpu(gpu.state), screen) +
+          "\n";
+    }
   }
-  return table.render(screen);
+  return table.render(screen) + remarks;
 }
 
-std::string status_text(const StatusView& status, const Screen& screen) {
+namespace {
+
+/// "GPUs: 5 of 8 free, 1 reserved, 1 drained".
+std::string gpu_counts(const StatusView& status) {
+  const auto gpus_that_are = [&](std::string_view word) {
+    return std::ranges::count(status.gpus, word, gpu_word);
+  };
+  if (!status.probe.age && status.gpus.empty()) {
+    return "GPUs: not looked at yet";
+  }
+  std::string out;
+  if (const auto unknown = gpus_that_are("unknown"); unknown == 0) {
+    out = fmt::format("GPUs: {} of {} free", gpus_that_are("free"), status.gpus.size());
+  } else {  // what was free then may not be now
+    out = fmt::format("GPUs: {} of {} cannot be judged", unknown, status.gpus.size());
+  }
+  for (const std::string_view word : {"reserved", "drained", "lost", "trouble"}) {
+    if (const auto count = gpus_that_are(word); count > 0) {
+      out += fmt::format(", {} {}", count, word == "trouble" ? "in trouble" : word);
+    }
+  }
+  return out;
+}
+
+/// Cards that nobody gets, and what to do about it.
+std::string gpu_troubles(const StatusView& status, const Screen& screen) {
+  std::string out;
+  for (const GpuView& gpu : status.gpus) {
+    if (gpu.trouble.empty()) {
+      continue;
+    }
+    const std::string back = gpu.drained_why.empty()
+                                 ? ""
+                                 : fmt::format("; berth resume --gpu {} puts it back", gpu.index);
+    out += styled(fmt::format("GPU {} {}{}", gpu.index,
+                              gpu.drained_why.empty()
+                                  ? fmt::format("cannot be used: {}", printable(gpu.trouble))
+                                  : fmt::format("is {}", printable(gpu.trouble)),
+                              back),
+                  Style::bad, screen) +
+           "\n";
+  }
+  return out;
+}
+
+/// "queues: default (2 running, 3 waiting), car (limit 1)".
+std::string queue_line(const std::vector<QueueView>& queues) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::string> parts;
+  for (const QueueView& queue : queues) {
+    if (parts.size() == kShown) {
+      parts.push_back(fmt::format("… and {} more", queues.size() - kShown));
+      break;
+    }
+    std::vector<std::string> facts;
+    if (queue.paused) {
+      facts.emplace_back("paused");
+    }
+    if (queue.limit > 0) {
+      facts.push_back(fmt::format("limit {}", queue.limit));
+    }
+    if (queue.running > 0) {
+      facts.push_back(fmt::format("{} running", queue.running));
+    }
+    if (queue.waiting.value_or(0) > 0) {
+      facts.push_back(fmt::format("{} waiting", *queue.waiting));
+    }
+    parts.push_back(facts.empty()
+                        ? printable(queue.name)
+                        : fmt::format("{} ({})", printable(queue.name), fmt::join(facts, ", ")));
+  }
+  return parts.empty() ? "" : fmt::format("queues: {}\n", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+std::string status_text(const StatusView& status, const Screen& screen, const ListenView& listen) {
   const auto count = [&](JobState state) {
     const auto it = status.counts.find(state);
     return it == status.counts.end() ? 0 : it->second;
@@ -199,16 +304,7 @@ std::string status_text(const StatusView& status, const Screen& screen) {
       out += fmt::format(", {} {}", count(state), to_string(state));
     }
   }
-  const auto gpus_that_are = [&](std::string_view state) {
-    return std::ranges::count(status.gpus, state, &GpuView::state);
-  };
-  if (!status.probe.age && status.gpus.empty()) {
-    out += "\nGPUs: not looked at yet";
-  } else if (const auto unknown = gpus_that_are("unknown"); unknown == 0) {
-    out += fmt::format("\nGPUs: {} of {} free", gpus_that_are("free"), status.gpus.size());
-  } else {  // what was free then may not be now
-    out += fmt::format("\nGPUs: {} of {} cannot be judged", unknown, status.gpus.size());
-  }
+  out += "\n" + gpu_counts(status);
   if (status.probe.simulated) {
     out += ", simulated";
   }
@@ -221,6 +317,11 @@ std::string status_text(const StatusView& status, const Screen& screen) {
   out += "\n";
   if (!status.probe.error.empty()) {
     out += styled("GPU probe: " + printable(status.probe.error), Style::bad, screen) + "\n";
+  }
+  out += gpu_troubles(status, screen) + queue_line(status.queues);
+  if (listen.listening) {
+    out += fmt::format("listening: {}{}\n", printable(listen.url),
+                       listen.moved ? " (the usual port is taken)" : "");
   }
   if (status.paused) {
     out += styled("berth is paused and starts nothing; berth resume --instance lets it go on",

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/access.hpp"
 #include "api/views.hpp"
 #include "cli/terminal.hpp"
 
@@ -28,11 +29,18 @@ namespace berth::cli {
 
 [[nodiscard]] std::string job_table(const std::vector<JobView>& jobs, const Screen& screen,
                                     Millis now);
+/// Jobs at work on a card that they were not given.
+[[nodiscard]] std::vector<std::uint64_t> strays_on(const GpuView& gpu);
+/// "free", "reserved", "lost".
+[[nodiscard]] std::string gpu_word(const GpuView& gpu);
+/// Why jobs do not get it, whoever uses it; empty: they may.
+[[nodiscard]] std::string gpu_remark(const GpuView& gpu);
 [[nodiscard]] std::string gpu_table(const std::vector<GpuView>& gpus, const Screen& screen);
 /// What `berth run` prints at the end.
 [[nodiscard]] std::string summary_table(const std::vector<JobView>& jobs, const Screen& screen,
                                         Millis now);
-/// One paragraph: version, jobs by state, GPUs, trouble.
-[[nodiscard]] std::string status_text(const StatusView& status, const Screen& screen);
+/// One paragraph: version, jobs by state, GPUs, queues, the way in, trouble.
+[[nodiscard]] std::string status_text(const StatusView& status, const Screen& screen,
+                                      const ListenView& listen = {});
 
 }  // namespace berth::cli

@@ -30,7 +30,9 @@ std::string padded(const std::string& text, std::size_t width) {
 
 struct Brief {
   std::string text;
+  std::string word;  ///< the same in fewer columns
   Style style;
+  bool notable;  ///< more than free or used by jobs
 };
 
 /// One card in a few words: "0 ████░░ 12/24 GiB 45% job 7".
@@ -43,54 +45,94 @@ Brief brief(const GpuView& gpu) {
                          static_cast<double>(*gpu.memory_total) / static_cast<double>(kGiB));
     filled = bar(*gpu.memory_used, *gpu.memory_total);
   }
-  std::string state = printable(gpu.state);
+  std::string word = gpu_word(gpu);
+  std::string state = gpu_remark(gpu);
   Style style = Style::plain;
+  bool notable = true;
   if (!gpu.trouble.empty()) {
-    state = printable(gpu.trouble);
     style = Style::bad;
   } else if (!gpu.claims.empty()) {
     std::vector<std::uint64_t> jobs;
     for (const ClaimView& claim : gpu.claims) {
       jobs.push_back(claim.job);
     }
-    state = fmt::format("job {}", fmt::join(jobs, ","));
+    word = state = fmt::format("job {}", fmt::join(jobs, ","));
     style = Style::active;
+    notable = false;
   } else if (gpu.state == "free") {
+    word = state = "free";
     style = Style::good;
+    notable = false;
   } else if (gpu.state == "foreign") {
-    state = "others";
+    const std::vector<std::uint64_t> strays = strays_on(gpu);
+    word = strays.empty() ? "others" : fmt::format("job {} strays", fmt::join(strays, ","));
+    state = state.empty() ? word : state;
   }
-  return {fmt::format("{:>2} {} {:>9} {:>4} {}", gpu.index, filled, memory,
-                      gpu.utilization ? fmt::format("{}%", *gpu.utilization) : "?", state),
-          style};
+  const std::string head =
+      fmt::format("{:>2} {} {:>9} {:>4} ", gpu.index, filled, memory,
+                  gpu.utilization ? fmt::format("{}%", *gpu.utilization) : "?");
+  return {head + (state.empty() ? word : state), head + word, style, notable};
+}
+
+/// Those that fit, what is out of the ordinary before the rest; in their order.
+std::vector<Brief> choose(const std::vector<Brief>& all, std::size_t room) {
+  const auto notable = static_cast<std::size_t>(std::ranges::count_if(all, &Brief::notable));
+  std::size_t others = room - std::min(room, notable);
+  std::size_t left = room;
+  std::vector<Brief> out;
+  for (const Brief& one : all) {
+    std::size_t& quota = one.notable ? left : others;
+    if (left > 0 && quota > 0) {
+      others -= one.notable ? 0 : 1;
+      --left;
+      out.push_back(one);
+    }
+  }
+  return out;
 }
 
 /// The cards side by side, as many as fit beside each other.
 std::vector<std::string> gpu_lines(const std::vector<GpuView>& gpus, const Screen& screen) {
   const std::size_t width = screen.width.value_or(80);
+  const std::size_t room = width > 4 ? width - 4 : 1;  // behind "GPU "
   std::vector<Brief> cells;
-  std::size_t widest = 0;
   for (const GpuView& gpu : gpus) {
     cells.push_back(brief(gpu));
-    widest = std::max(widest, display_width(cells.back().text));
   }
-  const std::size_t room = width > 4 ? width - 4 : 1;  // behind "GPU "
-  widest = std::min(widest, std::max<std::size_t>(room, 30));
-  const std::size_t columns = std::max<std::size_t>((room + 3) / (widest + 3), 1);
+  const auto widest_of = [&] {
+    std::size_t widest = 0;
+    for (const Brief& cell : cells) {
+      widest = std::max(widest, display_width(cell.text));
+    }
+    return std::min(widest, std::max<std::size_t>(room, 30));
+  };
+  const auto columns_of = [&](std::size_t cell) {
+    return std::max<std::size_t>((room + 3) / (cell + 3), 1);
+  };
+  std::size_t widest = widest_of();
+  if (columns_of(widest) * kGpuRows < cells.size()) {
+    // Rather all of them in a word each than some at length.
+    for (Brief& cell : cells) {
+      cell.text = cell.word;
+    }
+    widest = widest_of();
+  }
+  const std::size_t columns = columns_of(widest);
+  const std::size_t all = cells.size();
+  cells = choose(cells, columns * kGpuRows);
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < cells.size(); i += columns) {
-    if (lines.size() == kGpuRows) {
-      lines.push_back(fmt::format("    … and {} more: berth gpus", cells.size() - i));
-      break;
-    }
     std::string line = i == 0 ? "GPU " : "    ";
-    for (std::size_t k = i; k < std::min(i + columns, cells.size()); ++k) {
+    const std::size_t end = std::min(i + columns, cells.size());
+    for (std::size_t k = i; k < end; ++k) {
       const std::string text = shorten(cells[k].text, std::min(widest, room));
-      const std::size_t padding =
-          k + 1 < std::min(i + columns, cells.size()) ? widest + 3 - display_width(text) : 0;
+      const std::size_t padding = k + 1 < end ? widest + 3 - display_width(text) : 0;
       line += styled(text, cells[k].style, screen) + std::string(padding, ' ');
     }
     lines.push_back(line);
+  }
+  if (all > cells.size()) {
+    lines.push_back(fmt::format("    … and {} more: berth gpus", all - cells.size()));
   }
   return lines;
 }
@@ -277,6 +319,9 @@ std::string overview_text(const Overview& overview, const Screen& screen, Millis
   }
   if (!overview.status.probe.error.empty()) {
     add("GPU probe: " + printable(overview.status.probe.error), Style::bad);
+  }
+  if (overview.status.paused) {
+    add("berth is paused and starts nothing; berth resume --instance lets it go on", Style::bad);
   }
   if (overview.status.space.low) {
     add("disk space is low: " + printable(overview.status.space.detail), Style::bad);

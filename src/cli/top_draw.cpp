@@ -88,16 +88,25 @@ std::string gpu_summary(const TopData& data) {
   return out + (data.status.probe.simulated ? ", simulated" : "");
 }
 
-/// What somebody should know who wonders why nothing starts.
-std::string warning(const TopData& data) {
+/// What is out of order, the worst of it.
+std::string trouble(const TopData& data) {
   if (data.status.space.low) {
     return "disk space is low";
   }
   if (!data.status.probe.error.empty()) {
     return "GPU probe: " + printable(data.status.probe.error);
   }
-  if (!data.status.problems.empty()) {
-    return printable(data.status.problems.front());
+  return data.status.problems.empty() ? "" : printable(data.status.problems.front());
+}
+
+/// What somebody should know who wonders why nothing starts.
+std::string warning(const TopData& data) {
+  if (data.status.paused) {
+    const std::string more = trouble(data);
+    return "berth is paused: berth resume --instance" + (more.empty() ? "" : "; " + more);
+  }
+  if (const std::string bad = trouble(data); !bad.empty()) {
+    return bad;
   }
   std::string paused;
   for (const QueueView& queue : data.status.queues) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/describe.hpp"
 #include "cli/top_draw.hpp"
 
 namespace berth::cli {
@@ -81,7 +82,14 @@ Holder holder(const GpuView& gpu, bool wide) {
   if (gpu.state == "free") {
     return {"free", Style::good};
   }
-  return {gpu.state == "foreign" ? strangers : printable(gpu.state), Style::plain};
+  const std::string remark = wide ? gpu_remark(gpu) : "";
+  if (gpu.state != "foreign") {
+    return {remark.empty() ? gpu_word(gpu) : remark, Style::plain};
+  }
+  if (const auto strays = strays_on(gpu); others.empty() && !strays.empty()) {
+    return {fmt::format("job {} strays", fmt::join(strays, ",")), Style::bad};
+  }
+  return {remark.empty() ? strangers : fmt::format("{}; {}", strangers, remark), Style::plain};
 }
 
 }  // namespace

@@ -542,6 +542,11 @@ bool Room::others_alone_keep(std::size_t gpu, const Wish& wish) const {
   return false;
 }
 
+std::optional<Bytes> Room::left_on(std::size_t gpu) const {
+  const Card& card = cards_[gpu];
+  return card.free && card.whole ? std::optional<Bytes>(0) : card.free;
+}
+
 std::uint64_t Room::cpus_free() const {
   return state_->host.cpus == 0 ? UINT64_MAX : saturating_sub(state_->host.cpus, use_.cpus);
 }

@@ -99,6 +99,8 @@ class Room {
   [[nodiscard]] const std::optional<Hold>& held() const { return hold_; }
 
   [[nodiscard]] std::optional<GpuObstacle> obstacle(std::size_t gpu, const Wish& wish) const;
+  /// The memory of a card that is free after claims; none: the driver does not say.
+  [[nodiscard]] std::optional<Bytes> left_on(std::size_t gpu) const;
   /// Whether the wish could have the card if only others left it.
   [[nodiscard]] bool others_alone_keep(std::size_t gpu, const Wish& wish) const;
   /// Whether others of its own batch have a card that it could use.

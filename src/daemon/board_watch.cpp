@@ -192,6 +192,22 @@ void BoardWatch::claims_changed() {
   worker_.post([this, claims = std::move(claims)] { note(board_->keep_only(claims)); });
 }
 
+void BoardWatch::look(std::function<void()> then) {
+  worker_.post([this, users = users_of_cards(hooks_.state()), then = std::move(then)]() mutable {
+    const auto others = board_->others(users);
+    std::optional<Held> held;
+    if (others) {
+      held = name_owners(*others);
+    }
+    loop_.post([this, held = std::move(held), then = std::move(then)] {
+      if (held) {
+        tell(*held);
+      }
+      then();
+    });
+  });
+}
+
 void BoardWatch::sampled() {
   const State& state = hooks_.state();
   const bool waits = gpu_job_waits(state);

@@ -43,6 +43,8 @@ class BoardWatch {
   void ask(const effect::Start& start, Answer answer);
   /// After claims may have changed: lets go of what has no claim any more.
   void claims_changed();
+  /// Reads the board for somebody who wants to see the cards, and calls back.
+  void look(std::function<void()> then);
   /// After a look at the GPUs: reads the board if that matters to anybody.
   void sampled();
 

@@ -251,11 +251,18 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options,
   serving.access = [self](const RouteMatch& match, const HttpRequest& request, Respond respond) {
     self->door->handle(match, request, std::move(respond));
   };
-  serving.after_fresh_look = [self](std::function<void()> then) {
+  serving.after_board_look = [self](std::function<void()> then) {
+    if (self->board) {
+      self->board->look(std::move(then));
+    } else {
+      then();
+    }
+  };
+  serving.after_fresh_look = [self, board = serving.after_board_look](std::function<void()> then) {
     if (self->gpus.none) {
       then();
     } else {
-      self->prober->after_fresh(std::move(then));
+      self->prober->after_fresh([board, then = std::move(then)] { board(then); });
     }
   };
   impl->service = std::make_unique<Service>(impl->loop, *impl->engine, *impl->readers,

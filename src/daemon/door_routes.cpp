@@ -198,6 +198,7 @@ void Door::tell_listen(const Respond& respond) const {
     view.port = server_->port();
     view.tls = doorway_.tls;
     view.url = base_url() + std::string(kPages);
+    view.moved = moved_;
     view.source = settings_.on ? "berth.yaml" : "berth ui";
   }
   respond(ok(encode_listen(view)));

@@ -99,7 +99,8 @@ void add_jobs(Page& page, const MetricsFacts& facts, const LatencyMeter& meter) 
   }
   page.begin("berth_queue_waiting", "gauge", "Jobs in the line of a queue");
   for (const QueueDetail& queue : facts.queues) {
-    page.value(queue.waiting, fmt::format("queue=\"{}\"", label(queue.queue.name)));
+    page.value(queue.queue.waiting.value_or(0),
+               fmt::format("queue=\"{}\"", label(queue.queue.name)));
   }
   page.begin("berth_queue_running", "gauge", "Jobs of a queue that run");
   for (const QueueDetail& queue : facts.queues) {

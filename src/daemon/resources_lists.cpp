@@ -88,16 +88,11 @@ void Resources::batch(std::uint64_t id, Respond respond) {
 }
 
 std::vector<QueueDetail> Resources::queue_details(const State& state) const {
-  std::map<QueueId, std::uint64_t> waiting;
-  state.ready.for_each([&](const OrderKey& first, std::size_t count) {
-    if (first.ordinary) {  // who is expedited stands in no queue's line
-      waiting[state.jobs.at(first.job).queue] += count;
-    }
-  });
   std::vector<QueueDetail> queues;
+  std::vector<QueueView> views = make_queue_views(state);
+  auto view = views.begin();
   for (const auto& [id, queue] : state.queues) {
-    queues.push_back(
-        {{queue.name, queue.limit, queue.running, queue.paused}, waiting[id], queue.rules, {}});
+    queues.push_back({std::move(*view++), queue.rules, {}});
   }
   return queues;
 }

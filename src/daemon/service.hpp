@@ -33,7 +33,10 @@ class Service {
     std::function<void(const RouteMatch&, HttpRequest, Respond)> compete;
     /// Answers what concerns access.
     std::function<void(const RouteMatch&, const HttpRequest&, Respond)> access;
-    /// Calls back after a look at the GPUs that begins now.
+    /// Calls back when it is known what others hold on the claims board now: where nothing waits,
+    /// nobody has looked for a while.
+    std::function<void(std::function<void()>)> after_board_look;
+    /// Calls back after a look at the GPUs, and the board, that begins now.
     std::function<void(std::function<void()>)> after_fresh_look;
   };
 

@@ -29,7 +29,7 @@ void Service::gpus(Respond respond) {
                  [respond](const std::vector<GpuView>& views) { respond(ok(encode(views))); });
   };
   if (seen && read_clock().mono - *seen < kGpuAgeShown) {
-    now();
+    hooks_.after_board_look(now);
   } else {
     hooks_.after_fresh_look(now);
   }
@@ -66,9 +66,7 @@ void Service::status(Respond respond) {
                status.loop.longest_wall_us = static_cast<std::uint64_t>(loop.longest_wall.count());
                status.space.low = state.low_space;
                status.space.detail = state.space_detail;
-               for (const auto& [id, queue] : state.queues) {
-                 status.queues.push_back({queue.name, queue.limit, queue.running, queue.paused});
-               }
+               status.queues = make_queue_views(state);
                status.paused = state.paused;
                status.problems = settings_.problems();
                std::ranges::move(rule_warnings(state, state.rules),

@@ -1,6 +1,7 @@
 #include "daemon/views.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -301,15 +302,17 @@ Result<DoneAnswer> read_done(StoreReader& reader, const DoneRequest& request,
 
 namespace {
 
+/// What is known of a card for longer than this is not told.
+constexpr Millis kShownAge{60'000};
+
 /// To the second, so that two looks at one process tell the same.
 Millis started_at(std::uint64_t start_time, Now now) {
   return std::chrono::round<std::chrono::seconds>(now.wall - age_of(start_time, now.mono));
 }
 
 /// Why a card that is well is kept from every job, if it is.
-void note_reserved(const Room& room, std::size_t gpu, const Wish& anything, GpuView& view) {
+void note_reserved(const std::optional<GpuObstacle>& obstacle, GpuView& view) {
   using Kind = GpuObstacle::Kind;
-  const auto obstacle = room.obstacle(gpu, anything);
   const bool kept =
       obstacle && (obstacle->kind == Kind::left || obstacle->kind == Kind::not_allowed ||
                    obstacle->kind == Kind::other_berth);
@@ -327,9 +330,12 @@ std::vector<GpuView> make_gpu_views(const State& state, const std::string& node,
   std::vector<GpuView> views;
   const Room room(state, now);
   const Request nothing;
+  // What is shown may be older than what is decided on.
+  Rules rules = state.rules;
+  rules.sample_age_max = std::max(rules.sample_age_max, kShownAge);
   Wish anything;
   anything.request = &nothing;
-  anything.rules = &state.rules;
+  anything.rules = &rules;
   std::size_t position = 0;
   for (const Gpu& gpu : state.gpus) {
     const GpuFacts& facts = gpu.facts;
@@ -341,21 +347,23 @@ std::vector<GpuView> make_gpu_views(const State& state, const std::string& node,
     view.memory_total = facts.memory_total;
     view.trouble = facts.trouble;
     view.lost = facts.lost;
-    note_reserved(room, position++, anything, view);
+    note_reserved(room.obstacle(position, anything), view);
     const auto drained = state.drains.find(facts.uuid);
     if (view.trouble.empty() && drained != state.drains.end()) {
       view.trouble = "out of use: " + drained->second;
       view.drained_why = drained->second;
     }
-    const bool stale = !gpu.known || now.mono - gpu.sampled > Millis(60'000);
+    const bool stale = !gpu.known || now.mono - gpu.sampled > kShownAge;
     if (!stale) {
       view.memory_used = facts.memory_used;
       view.memory_free = facts.memory_free;
+      view.memory_left = room.left_on(position);
       view.utilization = facts.utilization;
       view.temperature = facts.temperature;
       view.power_mw = facts.power_mw;
     }
-    bool strangers = false;
+    ++position;
+    bool strangers = false;  // or a job of ours that was not given the card
     if (facts.processes) {
       view.processes.emplace();
       for (const GpuProcess& process : *facts.processes) {
@@ -377,7 +385,8 @@ std::vector<GpuView> make_gpu_views(const State& state, const std::string& node,
             attempt != state.attempts.end()) {
           p.job = attempt->second.job.value;
         }
-        strangers = strangers || !process.attempt;
+        strangers = strangers || std::ranges::find(gpu.claims, process.attempt, &Claim::attempt) ==
+                                     gpu.claims.end();
       }
     }
     for (const Claim& claim : gpu.claims) {
@@ -393,9 +402,24 @@ std::vector<GpuView> make_gpu_views(const State& state, const std::string& node,
                  : stale                         ? "unknown"
                  : !gpu.claims.empty()           ? "claimed"
                  : strangers                     ? "foreign"
+                 : !view.reserved.empty()        ? "reserved"
                                                  : "free";
   }
   std::ranges::sort(views, {}, &GpuView::index);
+  return views;
+}
+
+std::vector<QueueView> make_queue_views(const State& state) {
+  std::map<QueueId, std::uint64_t> waiting;
+  state.ready.for_each([&](const OrderKey& first, std::size_t count) {
+    if (first.ordinary) {  // who is expedited stands in no queue's line
+      waiting[state.jobs.at(first.job).queue] += count;
+    }
+  });
+  std::vector<QueueView> views;
+  for (const auto& [id, queue] : state.queues) {
+    views.push_back({queue.name, queue.limit, queue.running, queue.paused, waiting[id]});
+  }
   return views;
 }
 

@@ -50,5 +50,7 @@ void withhold_values(JobDetail& detail);
 /// `notes` may know more of the processes on them.
 [[nodiscard]] std::vector<GpuView> make_gpu_views(const State& state, const std::string& node,
                                                   Now now, ProcessNotes* notes = nullptr);
+/// In the order of State, with those that wait in line.
+[[nodiscard]] std::vector<QueueView> make_queue_views(const State& state);
 
 }  // namespace berth

@@ -135,6 +135,18 @@ def test_many_turns_without_a_clash(make_berths, ground):
     assert changes > each / 10, "both were there"
 
 
+def test_a_card_that_another_berth_has_only_claimed_is_not_called_free(make_berths, ground):
+    first, second = make_berths()
+    running = first.submit_one("sleep 1000", gpus=1)  # no process of it is on the card
+    first.wait_started(running)
+    # Nothing waits there, so nobody has looked at the board before.
+    [card] = second.api("GET", "/api/gpus")["gpus"]
+    assert card["state"] == "reserved" and owner_words(0) in card["reserved"], card
+    assert "GPUs: 0 of 1 free, 1 reserved" in second.cli("status", check=0).stdout
+    first.kill_jobs([running], grace_ms=0)
+    eventually(lambda: second.api("GET", "/api/gpus")["gpus"][0]["state"] == "free", "it is free")
+
+
 def test_whoever_waits_is_told_whose_berth_has_the_card(make_berths, ground):
     first, second = make_berths()
     running = first.submit_one(training(), gpus=1)
@@ -145,6 +157,15 @@ def test_whoever_waits_is_told_whose_berth_has_the_card(make_berths, ground):
     )
     assert f"GPU 0 is held by {owner_words(0)}" in second.log_text()
     assert second.show(waiting)["job"]["state"] == "queued"
+    second.kill_jobs([waiting])
+    # Nothing waits here any more; it is not free all the same.
+    [card] = second.api("GET", "/api/gpus")["gpus"]
+    assert card["state"] in ("reserved", "foreign") and card["reserved_kind"] == "other_berth"
+    said = second.cli("gpus", check=0).stdout
+    assert f"GPU 0: held by {owner_words(0)}" in said and "free" not in said, said
+    assert "GPUs: 0 of 1 free" in second.cli("status", check=0).stdout
+    assert "free" not in second.cli(check=0).stdout
+    waiting = second.submit_one("true", gpus=1)
     first.kill_jobs([running], grace_ms=0)
     ended = second.wait_one(waiting)
     assert ended["state"] == "succeeded"

@@ -117,6 +117,8 @@ def test_an_attempt_on_a_card_it_was_not_given_is_told_of_once(gpu_berth):
     [stray] = history(berth, "stray")
     assert stray["job"] == job and "not given" in stray["detail"]
     [given] = berth.show(job)["job"]["gpu_indices"]
+    assert card(berth, 1 - given)["state"] == "foreign", "a card at work is not free"
+    assert "GPUs: 0 of 2 free" in berth.cli("status", check=0).stdout
     assert f"job {job} (strays)" in berth.cli("gpus", check=0).stdout
     assert f"seen on GPU {1 - given}, which it was not given" in berth.cli("show", job, check=0).stdout
 

@@ -106,9 +106,13 @@ def test_berth_yaml_says_where_to_listen_and_may_forbid_it(berth):
     settings.write_text("listen: on\n")
     listen = eventually(lambda: (v := berth.api("GET", "/api/listen"))["listening"] and v, "it listens")
     assert listen["source"] == "berth.yaml"
+    status = berth.cli("status", check=0).stdout
+    moved = listen["port"] != 29214
+    assert f"listening: {listen['url']}{' (the usual port is taken)' * moved}\n" in status
     assert "berth.yaml" in berth.cli("ui", "--stop", check=1).stderr
     settings.write_text("listen: off\n")
     eventually(lambda: not berth.api("GET", "/api/listen")["listening"], "it listens no longer")
+    assert "listening" not in berth.cli("status", check=0).stdout
     assert "listen: off" in berth.cli("ui", "--print", check=1).stderr
 
 

@@ -109,6 +109,38 @@ TEST(OverviewTest, WhatIsLeftOutIsCounted) {
   EXPECT_THAT(text, HasSubstr(" more: berth ls --state running"));
 }
 
+TEST(OverviewTest, CardsOutOfTheOrdinaryAreNeverLeftOut) {
+  Overview overview = busy(0, 0, 0, 8);
+  auto& gpus = overview.status.gpus;
+  gpus[5].claims.clear();
+  gpus[5].state = "reserved";
+  gpus[5].reserved = "held by the berth of user alice";
+  gpus[7].claims.clear();
+  gpus[7].state = "drained";
+  gpus[7].trouble = "out of use: the fan is being replaced until Friday";
+  std::string text = overview_text(overview, a_screen(80, 24), kNow);
+  for (const char* told : {" 0 ", " 5 ", "reserved", " 7 ", "drained"}) {
+    EXPECT_THAT(text, HasSubstr(told));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("more: berth gpus"))) << "all of them in words";
+  overview = busy(0, 0, 0, 16);
+  overview.status.gpus[15].state = "trouble";
+  overview.status.gpus[15].trouble = "GPU is lost";
+  overview.status.gpus[15].lost = true;
+  text = overview_text(overview, a_screen(80, 24), kNow);
+  EXPECT_THAT(text, HasSubstr("15 ███░░░ 12/24 GiB  97% lost"));
+  EXPECT_THAT(text, HasSubstr("… and 8 more: berth gpus"));
+}
+
+TEST(OverviewTest, APausedInstanceIsNotOverlooked) {
+  for (const std::size_t waiting : {0U, 3U}) {
+    Overview overview = busy(0, waiting, 0, 1);
+    overview.status.paused = true;
+    EXPECT_THAT(overview_text(overview, a_screen(80, 24), kNow),
+                HasSubstr("berth is paused and starts nothing; berth resume --instance"));
+  }
+}
+
 TEST(OverviewTest, HintsAtTheNextStep) {
   Overview overview;
   EXPECT_THAT(overview_text(overview, {}, kNow), HasSubstr("berth add python train.py"));

@@ -168,5 +168,64 @@ TEST(DescribeTest, CardsThatWereNotLookedAtAreNotCalledTaken) {
   EXPECT_EQ(text.find("free"), std::string::npos) << text;
 }
 
+GpuView a_card(std::uint32_t index, const std::string& state) {
+  GpuView gpu;
+  gpu.index = index;
+  gpu.name = "NVIDIA GeForce RTX 4090";
+  gpu.memory_total = 24 * kGiB;
+  gpu.memory_used = 0;
+  gpu.memory_free = gpu.memory_left = 24 * kGiB;
+  gpu.utilization = 0;
+  gpu.processes.emplace();
+  gpu.state = state;
+  return gpu;
+}
+
+std::vector<GpuView> cards_of_all_kinds() {
+  std::vector<GpuView> gpus{a_card(0, "claimed"), a_card(1, "foreign"), a_card(2, "reserved"),
+                            a_card(3, "drained"), a_card(4, "trouble"), a_card(5, "free")};
+  gpus[0].claims = {{7, 1, 8 * kGiB}};
+  gpus[0].memory_left = 16 * kGiB;
+  GpuProcessView& process = gpus[1].processes->emplace_back();
+  process.pid = 23150;
+  process.name = "berth-simgpu";
+  gpus[2].reserved = "held by the berth of user alice";
+  gpus[3].trouble = "out of use: the fan is being replaced until Friday";
+  gpus[3].drained_why = "the fan is being replaced until Friday";
+  gpus[4].trouble = "GPU is lost";
+  gpus[4].lost = true;
+  return gpus;
+}
+
+TEST(DescribeTest, NothingOfMomentIsCutOnANarrowScreen) {
+  const std::string table = gpu_table(cards_of_all_kinds(), wide(80));
+  for (const char* told :
+       {"GPU 2: held by the berth of user alice\n",
+        "GPU 3: out of use: the fan is being replaced until Friday\n", "GPU 4: GPU is lost\n",
+        "23150 berth-simgpu\n", " 16 GiB ", "reserved", "drained", "lost"}) {
+    EXPECT_NE(table.find(told), std::string::npos) << told << "\n" << table;
+  }
+}
+
+TEST(DescribeTest, StatusTellsOfCardsQueuesAndTheWayIn) {
+  StatusView status;
+  status.gpus = cards_of_all_kinds();
+  status.probe.age = Millis(100);
+  status.queues = {{"default", 0, 2, false, 3}, {"car", 1, 0, true, 0}};
+  ListenView listen;
+  listen.listening = true;
+  listen.url = "http://127.0.0.1:29215/ui/";
+  listen.moved = true;
+  const std::string text = status_text(status, {}, listen);
+  for (const char* told :
+       {"GPUs: 1 of 6 free, 1 reserved, 1 drained, 1 lost\n",
+        "GPU 3 is out of use: the fan is being replaced until Friday; berth resume --gpu 3 ",
+        "GPU 4 cannot be used: GPU is lost\n",
+        "queues: default (2 running, 3 waiting), car (paused, limit 1)\n",
+        "listening: http://127.0.0.1:29215/ui/ (the usual port is taken)\n"}) {
+    EXPECT_NE(text.find(told), std::string::npos) << told << "\n" << text;
+  }
+}
+
 }  // namespace
 }  // namespace berth::cli

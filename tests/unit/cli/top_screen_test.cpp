@@ -139,6 +139,22 @@ TEST(TopScreen, ManyCardsTakeColumnsAndLeaveRoomForJobs) {
   EXPECT_THAT(shown, HasSubstr("train-resnet"));
 }
 
+TEST(TopScreen, APausedInstanceAndCardsOfOthersAreTold) {
+  TopData data = top_world();
+  data.status.paused = true;
+  data.status.space.low = true;
+  GpuView& other = data.status.gpus[2];
+  other.state = "reserved";
+  other.reserved = "held by the berth of user alice";
+  std::string shown = screen(data, {}, {140, 24});
+  EXPECT_THAT(shown, HasSubstr("berth is paused: berth resume --instance; disk space is low"));
+  EXPECT_THAT(shown, HasSubstr("held by the berth of user alice"));
+  EXPECT_THAT(shown, HasSubstr("GPUs: 0/4 free"));
+  other = top_gpu(2, "foreign");
+  other.processes->push_back(top_process(102, "python", kGiB, 13, 2));
+  EXPECT_THAT(screen(data, {}, {140, 24}), HasSubstr("job 13 strays"));
+}
+
 TEST(TopScreen, SaysThatTheDaemonIsGoneAndShowsWhatItKnew) {
   TopData data = top_world();
   data.trouble = "nobody listens";

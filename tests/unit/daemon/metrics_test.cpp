@@ -20,7 +20,7 @@ TEST(MetricsTest, TellsJobsCardsAndTimes) {
   gpu.utilization = 50;
   gpu.state = "free";
   facts.gpus = {gpu};
-  facts.queues = {{{"a\\b", 1, 2, false}, 5, {}}};
+  facts.queues = {{{"a\\b", 1, 2, false, 5}, {}}};
   facts.probe_age = Millis(250);
   LatencyMeter meter;
   meter.finished(JobState::failed, FailureClass::gpu_oom);
