@@ -50,6 +50,7 @@ std::string control_text(const ControlAnswer& answer, bool& bad) {
       {"has ended already", &answer.finished}};
   for (const auto& [what, ids] : lists) {
     if (!ids->empty()) {
+      bad = ids == &answer.finished;
       return fmt::format("job {}: {}", id_list(*ids), what);
     }
   }
@@ -284,7 +285,7 @@ TopMessage TopAsker::carry_out(const TopCommand& command) {
   }
   TopMessage message;
   message.text = control_text(*answer, message.bad);
-  if (command.what == TopCommand::What::priority && !message.bad) {
+  if (command.what == TopCommand::What::priority && !answer->changed.empty()) {
     message.text =
         fmt::format("job {}: priority {}; lower goes first", command.job, command.priority);
   }

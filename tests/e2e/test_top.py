@@ -77,6 +77,20 @@ def test_pause_resume_start_and_priority(busy, screen_of):
     assert busy.show(2)["job"]["expedited"]
 
 
+def test_what_changes_nothing_does_not_claim_to(busy, screen_of):
+    busy.cli("pause", "--instance", check=0)
+    top = screen_of(busy, "top")
+    top.sees("berth is paused: berth resume --instance")
+    top.sees(r"^ +3 bad ")
+    top.send("G")
+    top.sees(r"^> +3 bad ")
+    top.send("+")
+    top.sees("^job 3: has ended already")
+    top.send("s")
+    top.sees("^job 3: has ended already")
+    assert busy.show(3)["job"]["priority"] == 5
+
+
 def test_a_queue_is_paused_and_its_jobs_are_shown(busy, screen_of):
     top = screen_of(busy, "top")
     top.sees(r"^>    1 train ")
