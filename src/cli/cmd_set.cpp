@@ -140,7 +140,8 @@ bool names_jobs(const std::string& word) {
 }
 
 std::string rules_text(const RulesView& view) {
-  Table table({{"RULE"}, {"VALUE"}, {"FROM"}, {"MEANING"}});
+  constexpr std::size_t kWhole = 99;  // what is cut cannot be typed
+  Table table({{"RULE", Align::left, kWhole}, {"VALUE", Align::left, 8}, {"FROM"}, {"MEANING"}});
   for (const RuleView& rule : view.rules) {
     table.add({{printable(rule.key)},
                {printable(rule.value)},
@@ -184,9 +185,11 @@ Outcome show_rules(Daemon& daemon, const SetPlan& plan, const SetOptions& option
   return 0;
 }
 
-/// How long a rule that was just changed will hold.
-std::string standing(const RuleView& rule, bool saved) {
+/// How long a rule that was just changed will hold; `part`: for a queue or a batch.
+std::string standing(const RuleView& rule, bool saved, bool part) {
+  const bool of_instance = rule.source == "this run" || rule.source == "berth.yaml";
   return saved                         ? "saved in berth.yaml"
+         : part && of_instance         ? "of the instance"
          : rule.source == "this run"   ? "for this run; --save keeps it"
          : rule.source == "berth.yaml" ? "as in berth.yaml"
          : rule.source == "the store"  ? "kept"
@@ -235,7 +238,8 @@ Outcome set_rules(Daemon& daemon, const SetPlan& plan, const SetOptions& options
       continue;
     }
     print(fmt::format("{} = {} ({})\n", printable(rule.key), printable(rule.value),
-                      standing(rule, options.save && is_set(rule))));
+                      standing(rule, options.save && is_set(rule),
+                               !options.queue.empty() || options.batch != 0)));
   }
   warn_of(view);
   return 0;

@@ -109,7 +109,8 @@ class Service {
   void rules(const HttpRequest& request, Respond respond);
   void set_rules(const HttpRequest& request, Respond respond);
   void save_rules(SetRulesRequest asked, Respond respond);
-  void answer_rules(const RulesQuery& query, Respond respond);
+  /// `note`: what to tell besides; empty: nothing.
+  void answer_rules(const RulesQuery& query, Respond respond, const std::string& note = {});
   [[nodiscard]] Result<RulesView> rules_view(const RulesQuery& query) const;
 
   void gpus(Respond respond);

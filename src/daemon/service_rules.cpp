@@ -14,6 +14,39 @@
 namespace berth {
 namespace {
 
+/// The value of a key in berth.yaml, under whatever spelling.
+const std::string* value_in(const Settings& settings, const std::string& key) {
+  const auto found = std::ranges::find(settings.values, canonical_rule(key), [](const auto& value) {
+    return canonical_rule(value.first);
+  });
+  return found == settings.values.end() ? nullptr : &found->second;
+}
+
+/// Totals and limits are of no layer that could give way to another: what is taken back becomes
+/// what berth.yaml says after this, or what it was before anybody said anything.
+Status take_back_kept(event::SetRules& set, const State& state, const Settings& settings,
+                      bool save) {
+  const std::vector<std::string> keys = std::exchange(set.unset, {});
+  for (const std::string& key : keys) {
+    const std::string* in_file = value_in(settings, key);
+    const auto queue = queue_of_rule(key);
+    if (in_file != nullptr && !save && (queue || resource_of_rule(key))) {
+      set.values.emplace_back(key, *in_file);
+    } else if (queue && state.queue_names.contains(*queue)) {
+      set.values.emplace_back(key, "0");
+    } else if (const auto resource = resource_of_rule(key);
+               resource && in_file == nullptr && state.rules.resources.contains(*resource)) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("{0}: jobs may count on it, and berth.yaml does not name it; `berth "
+                              "set {0}=0` leaves none of it",
+                              key));
+    } else {
+      set.unset.push_back(key);
+    }
+  }
+  return {};
+}
+
 /// The rules somebody stands under, and who has said them, the closest first.
 struct Resolved {
   Rules rules;
@@ -124,11 +157,10 @@ void add_kept(RulesView& view, const State& state, const Settings& settings,
               const std::string& only_queue) {
   const auto source = [&](const std::string& key, const std::string& value,
                           const std::string& usual) -> std::string {
-    const auto saved =
-        std::ranges::find(settings.values, key, &std::pair<std::string, std::string>::first);
-    return saved != settings.values.end() && saved->second == value ? "berth.yaml"
-           : value == usual                                         ? "default"
-                                                                    : "the store";
+    const std::string* in_file = value_in(settings, key);
+    return in_file != nullptr && *in_file == value ? "berth.yaml"
+           : value == usual                        ? "default"
+                                                   : "the store";
   };
   for (const auto& [name, total] : state.rules.resources) {
     const std::string key = std::string(kResourcePrefix) + name;
@@ -163,11 +195,18 @@ Result<RulesView> Service::rules_view(const RulesQuery& query) const {
   return view;
 }
 
-void Service::answer_rules(const RulesQuery& query, Respond respond) {
-  engine_.read([this, query](const State&) { return rules_view(query); },
-               [respond = std::move(respond)](const Result<RulesView>& view) {
-                 respond(view ? ok(encode(*view)) : error_response(view.error()));
-               });
+void Service::answer_rules(const RulesQuery& query, Respond respond, const std::string& note) {
+  engine_.read(
+      [this, query, note](const State&) {
+        auto view = rules_view(query);
+        if (view && !note.empty()) {
+          view->problems.insert(view->problems.begin(), note);
+        }
+        return view;
+      },
+      [respond = std::move(respond)](const Result<RulesView>& view) {
+        respond(view ? ok(encode(*view)) : error_response(view.error()));
+      });
 }
 
 void Service::rules(const HttpRequest& request, Respond respond) {
@@ -192,16 +231,32 @@ void Service::set_rules(const HttpRequest& request, Respond respond) {
   event.layer = !asked->queue.empty() ? event::SetRules::Layer::queue
                 : asked->batch != 0   ? event::SetRules::Layer::batch
                                       : event::SetRules::Layer::instance;
-  engine_.handle(std::move(event), [this, asked = std::move(*asked), respond = std::move(respond)](
-                                       const Result<Answer>& answer) mutable {
-    if (!answer) {
-      respond(error_response(answer.error()));
-    } else if (asked.save) {
-      save_rules(std::move(asked), std::move(respond));
-    } else {
-      answer_rules({asked.queue, asked.batch, 0}, std::move(respond));
+  const State& state = engine_.state();
+  if (event.layer == event::SetRules::Layer::instance) {
+    if (const Status can = take_back_kept(event, state, settings_.settings(), asked->save); !can) {
+      respond(error_response(can.error()));
+      return;
     }
-  });
+  }
+  const bool unheard_of = !asked->queue.empty() && asked->queue != kDefaultQueue &&
+                          !state.queue_names.contains(asked->queue);
+  engine_.handle(
+      std::move(event), [this, unheard_of, asked = std::move(*asked),
+                         respond = std::move(respond)](const Result<Answer>& answer) mutable {
+        if (!answer) {
+          respond(error_response(answer.error()));
+        } else if (asked.save) {
+          save_rules(std::move(asked), std::move(respond));
+        } else {
+          const std::string note =
+              unheard_of ? fmt::format(
+                               "there is no queue '{}' yet; this is kept for the jobs that "
+                               "will name it",
+                               asked.queue)
+                         : "";
+          answer_rules({asked.queue, asked.batch, 0}, std::move(respond), note);
+        }
+      });
 }
 
 void Service::save_rules(SetRulesRequest asked, Respond respond) {

@@ -98,6 +98,32 @@ def test_unset_gives_the_word_to_the_next_layer(berth):
     assert first < second
 
 
+def test_totals_and_limits_are_taken_back(berth):
+    (berth.dir / "berth.yaml").write_text("resources: {lic: 1}\nqueue.night.limit: 2\n")
+    eventually(lambda: rules(berth).get("resources.lic") == ("1", "berth.yaml"), "the file is read")
+    berth.cli("set", "resources.lic=3", "queue.night.limit=4", "queue.day.limit=1", check=0)
+    said = berth.cli("set", "--unset", "resources.lic", "queue.night.limit", "queue.day.limit", check=0)
+    assert set(said.stdout.splitlines()) == {
+        "resources.lic = 1 (as in berth.yaml)",
+        "queue.night.limit = 2 (as in berth.yaml)",
+        "queue.day.limit = 0 (the default)",
+    }
+    berth.cli("set", "resources.seat=3", check=0)
+    done = berth.cli("set", "--unset", "resources.seat")
+    assert done.returncode == 2 and "`berth set resources.seat=0` leaves none of it" in done.stderr
+    assert rules(berth)["resources.seat"][0] == "3"
+
+
+def test_what_a_queue_has_of_the_instance_is_called_so(berth):
+    said = berth.cli("set", "strategy=round_robin", check=0)
+    assert "for this run; --save keeps it" in said.stdout
+    said = berth.cli("set", "--queue", "x", "--unset", "strategy", check=0)
+    assert said.stdout == "strategy = round_robin (of the instance)\n"
+    assert "there is no queue 'x' yet" in said.stderr
+    assert berth.cli("set", "--queue", "x", "gpu_left=1", check=0).stderr == ""
+    assert "queues: x" in berth.cli("status", check=0).stdout
+
+
 def test_a_group_of_rules_is_listed_and_several_are_unset_at_once(berth):
     berth.cli("set", "foreign.policy=wait", "gpu_left=1", check=0)
     shown = berth.cli("set", "foreign", check=0).stdout
@@ -177,6 +203,11 @@ def test_a_changed_rule_frees_those_it_held(berth):
         (["add", "--at", "soon", "true"], "'soon' is not a time"),
         (["add", "--at", "12:30", "--in", "1h", "true"], "excludes"),
         (["add", "--after", "1", "--after-any", "1", "true"], "one kind of dependency"),
+        (["add", "--at", "2020-01-01 00:00", "true"], "'2020-01-01 00:00' has passed"),
+        (["add", "--in", "99999999999d", "true"], "3650d are the most"),
+        (["add", "--resource", "lic=2", "true"], "`berth set resources.lic=N`"),
+        (["set", "min_free_memory=50%"], "or give `auto`"),
+        (["token", "add", "x", "--expires", "0s"], "never"),
         (["pause", "--instance", "--gpu", "0"], "give ids"),
         (["show", "@"], "there are no jobs yet"),
     ],
