@@ -7,7 +7,7 @@ import {
   expect,
   seenAs,
   sticksOut,
-  test,
+  test as base,
   title,
   type Instance,
   type Look,
@@ -113,8 +113,6 @@ const PLACES: readonly Place[] = [
   },
 ];
 
-const filled = new WeakMap<Instance, Promise<{ job: number; batch: number }>>();
-
 const FILE = `version: 1
 name: resnet-sweep
 queues: {vision: 3}
@@ -147,33 +145,37 @@ python train.py --lr 0.01
 12
 `;
 
-/** An instance as one finds it in the middle of a working day. */
-function fill(instance: Instance): Promise<{ job: number; batch: number }> {
-  const known = filled.get(instance);
-  if (known) return known;
-  const work = (async () => {
-    const file = { cwd: instance.work, name: 'jobs.yaml', dialect: 'native' };
-    const done = (await instance.post('/api/jobfiles', { ...file, text: DONE })) as {
-      batch: number;
-      ids: number[];
-    };
-    const sweep = (await instance.post('/api/jobfiles', { ...file, text: FILE })) as {
-      ids: number[];
-    };
-    await instance.post('/api/commands/single/new', undefined).catch(() => undefined);
-    await instance.ask('PUT', '/api/commands/single?config_index=0', { text: COMMANDS });
-    await instance.post('/api/rules', { set: [{ key: 'max_utilization', value: '40%' }] });
-    instance.stranger(3, '5GiB', 20);
-    const job = sweep.ids[0] ?? 0;
-    await instance.reaches(job, 'running');
-    for (let id = done.ids[0] ?? 0; id <= (done.ids[1] ?? 0); id += 1) {
-      await instance.reaches(id, id === done.ids[1] ? 'failed' : 'succeeded');
-    }
-    return { job, batch: done.batch };
-  })();
-  filled.set(instance, work);
-  return work;
+interface Filled {
+  job: number;
+  batch: number;
 }
+
+/** As one finds it in the middle of a working day. */
+async function fill(instance: Instance): Promise<Filled> {
+  const file = { cwd: instance.work, name: 'jobs.yaml', dialect: 'native' };
+  const done = (await instance.post('/api/jobfiles', { ...file, text: DONE })) as {
+    batch: number;
+    ids: number[];
+  };
+  const sweep = (await instance.post('/api/jobfiles', { ...file, text: FILE })) as {
+    ids: number[];
+  };
+  await instance.post('/api/commands/single/new', undefined).catch(() => undefined);
+  await instance.ask('PUT', '/api/commands/single?config_index=0', { text: COMMANDS });
+  await instance.post('/api/rules', { set: [{ key: 'max_utilization', value: '40%' }] });
+  instance.stranger(3, '5GiB', 20);
+  const job = sweep.ids[0] ?? 0;
+  await instance.reaches(job, 'running');
+  for (let id = done.ids[0] ?? 0; id <= (done.ids[1] ?? 0); id += 1) {
+    await instance.reaches(id, id === done.ids[1] ? 'failed' : 'succeeded');
+  }
+  return { job, batch: done.batch };
+}
+
+/** The workers of these tests run no others: on their cards there is room for nobody else, to the end. */
+const test = base.extend<object, { filled: Filled }>({
+  filled: [({ instance }, use) => fill(instance).then(use), { scope: 'worker', timeout: 120_000 }],
+});
 
 /** As a link would: the page that is there is loaded once. */
 async function visit(page: Page, target: string) {
@@ -199,9 +201,14 @@ const judged = ({ width, theme, language }: Look) =>
   width === 1440 ? language === 'en' : width === 390 && theme === 'light' && language === 'zh';
 
 for (const look of LOOKS) {
-  test(`all pages at ${title(look)}`, async ({ browser, instance, cookies, errors }) => {
+  test(`all pages at ${title(look)}`, async ({
+    browser,
+    instance,
+    cookies,
+    errors,
+    filled: { job, batch },
+  }) => {
     test.setTimeout(240_000);
-    const { job, batch } = await fill(instance);
     const context = await browser.newContext({
       storageState: cookies,
       baseURL: instance.origin,
