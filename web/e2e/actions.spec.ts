@@ -310,3 +310,45 @@ for (const look of [
     await instance.post('/api/jobs/kill', { ids, grace_ms: 100 });
   });
 }
+
+test('the keys are back where they were once a dialog is closed', async ({
+  console: page,
+  instance,
+}) => {
+  const id = await instance.add(LONG, { name: 'focused' });
+  await instance.reaches(id, 'running');
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const closes = async (back: ReturnType<typeof button>, role: 'dialog' | 'alertdialog') => {
+    await page.getByRole(role).waitFor();
+    await page.keyboard.press('Escape');
+    await expect(page.getByRole(role)).toHaveCount(0);
+    await expect(back).toBeFocused();
+  };
+  await page.goto(`/ui/state/${id}`);
+  for (const [name, role] of [
+    ['Edit and resubmit', 'dialog'],
+    ['Kill', 'alertdialog'],
+  ] as const) {
+    await button(name).press('Enter');
+    await closes(button(name), role);
+  }
+  await page.goto(`/ui/state/${await waiting(instance, 'focused-too')}`);
+  await button('More actions').press('Enter');
+  await page.getByRole('menuitem', { name: 'Change the priority' }).press('Enter');
+  await closes(button('More actions'), 'dialog');
+  await page.goto('/ui/gpu');
+  await button('History of GPU 1').press('Enter');
+  await closes(button('History of GPU 1'), 'dialog');
+  await page.goto('/ui/setting');
+  await button('New token').press('Enter');
+  await closes(button('New token'), 'dialog');
+  await page.goto('/ui/state?q=focused');
+  const row = page.locator(`[data-job="${id}"]`);
+  await row.focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await expect(row).toBeFocused();
+  const all = await instance.jobs({ q: 'focused' });
+  await instance.post('/api/jobs/kill', { ids: all.map((job) => job.id), grace_ms: 100 });
+});

@@ -1,7 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { act, render, screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { api } from '../src/api/client';
 import { queryClient } from '../src/api/data';
@@ -14,7 +14,7 @@ import { GpuCard } from '../src/pages/gpu/card';
 import { Progress } from '../src/pages/state/groups';
 import { Banner } from '../src/shell/banner';
 import { Button, StateBadge } from '../src/ui/basic';
-import { Dialog, OverlayProvider, useOverlays } from '../src/ui/overlay';
+import { Dialog, Menu, OverlayProvider, useOverlays } from '../src/ui/overlay';
 
 const page = (children: ReactNode) =>
   render(
@@ -104,6 +104,50 @@ describe('questions and remarks', () => {
     await userEvent.click(screen.getByText('say'));
     await userEvent.click(screen.getByText('Undo'));
     expect(await screen.findByText('it has ended already')).toBeTruthy();
+  });
+});
+
+function Opener() {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>open</Button>
+      <Menu
+        trigger={<Button>menu</Button>}
+        items={[{ label: 'chosen', onSelect: () => setOpen(true) }]}
+      />
+      {open && (
+        <Dialog open onClose={() => setOpen(false)} title="One">
+          <input aria-label="first" autoFocus />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+describe('the focus', () => {
+  const closed = async (button: string) => {
+    await userEvent.keyboard('{Escape}');
+    await waitFor(() => expect(document.activeElement?.textContent).toBe(button));
+  };
+  it('is where it was once a dialog is closed', async () => {
+    page(<Opener />);
+    await userEvent.click(screen.getByText('open'));
+    expect(document.activeElement).toBe(screen.getByLabelText('first'));
+    await closed('open');
+  });
+  it('is at the button of the menu in which the dialog was chosen', async () => {
+    page(<Opener />);
+    await userEvent.click(screen.getByText('menu'));
+    await userEvent.click(await screen.findByText('chosen'));
+    await screen.findByRole('dialog');
+    await closed('menu');
+  });
+  it('is where it was once a question is answered', async () => {
+    page(<Asker onAnswer={() => undefined} undo={() => undefined} />);
+    await userEvent.click(screen.getByText('ask'));
+    await screen.findByRole('alertdialog');
+    await closed('ask');
   });
 });
 

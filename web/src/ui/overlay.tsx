@@ -9,10 +9,37 @@ import {
   useMemo,
   useRef,
   useState,
+  type ComponentProps,
   type ReactNode,
 } from 'react';
 import { useLanguage } from '../i18n';
 import { Button, IconButton } from './basic';
+
+/** What the keys were at, to be led back there. What is chosen in a menu goes with it: its button stays. */
+function keysAt(): Element | null {
+  const at = document.activeElement;
+  const menu = at?.closest('[role="menu"]')?.getAttribute('aria-labelledby');
+  return menu ? document.getElementById(menu) : at;
+}
+
+/** Exists while its dialog is open. Nothing here opens by a trigger that the library would know of. */
+function Content({
+  of: Part,
+  ...props
+}: { of: typeof Radix.Content | typeof AlertDialog.Content } & ComponentProps<
+  typeof Radix.Content
+>) {
+  const [before] = useState(keysAt);
+  return (
+    <Part
+      {...props}
+      onCloseAutoFocus={(event) => {
+        event.preventDefault();
+        if (before instanceof HTMLElement && before.isConnected) before.focus();
+      }}
+    />
+  );
+}
 
 export function Dialog({
   title,
@@ -42,7 +69,8 @@ export function Dialog({
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="overlay" />
-        <Radix.Content
+        <Content
+          of={Radix.Content}
           ref={content}
           onInteractOutside={stay}
           className={`dialog ${wide ? 'wide' : ''}`}
@@ -58,7 +86,7 @@ export function Dialog({
           </header>
           {description && <Radix.Description className="muted">{description}</Radix.Description>}
           {children}
-        </Radix.Content>
+        </Content>
       </Radix.Portal>
     </Radix.Root>
   );
@@ -142,7 +170,7 @@ export function OverlayProvider({ children }: { children: ReactNode }) {
       <AlertDialog.Root open={question !== null} onOpenChange={(open) => !open && settle(false)}>
         <AlertDialog.Portal>
           <AlertDialog.Overlay className="overlay" />
-          <AlertDialog.Content className="dialog narrow">
+          <Content of={AlertDialog.Content} className="dialog narrow">
             <AlertDialog.Title asChild>
               <h2>{question?.title}</h2>
             </AlertDialog.Title>
@@ -157,7 +185,7 @@ export function OverlayProvider({ children }: { children: ReactNode }) {
                 {question?.action}
               </Button>
             </footer>
-          </AlertDialog.Content>
+          </Content>
         </AlertDialog.Portal>
       </AlertDialog.Root>
       <div className="remarks" role="status" aria-live="polite">
