@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { ranges } from '../src/api/client';
-import { applyCodes, looksLikeError, parseLine, plain } from '../src/lib/ansi';
+import { applyCodes, ink, looksLikeError, parseLine, plain } from '../src/lib/ansi';
 import { bytes, clock, duration, moment, shortly, text, timeText } from '../src/lib/format';
 import { parseTime } from '../src/lib/units';
 
@@ -74,6 +74,15 @@ describe('terminal output', () => {
   it('shows of a progress bar what was drawn last', () => {
     expect(plain('10%\r50%\r100%')).toBe('100%');
     expect(plain('done\r')).toBe('done');
+  it('can be read on whatever lies under it', () => {
+    expect(ink({ fg: 'rgb(1 2 3)' })).toBe('rgb(1 2 3)');
+    expect(ink(applyCodes({}, '41'))).toBe('var(--log-bg)');
+    expect(ink(applyCodes({}, '37;41'))).toBe('var(--log-bg)');
+    expect(ink(applyCodes({}, '48;5;226'))).toBe('rgb(0 0 0)');
+    expect(ink(applyCodes({}, '48;2;0;0;128'))).toBe('rgb(255 255 255)');
+    expect(ink(applyCodes({}, '38;2;255;255;0;48;2;0;0;128'))).toBe('rgb(255 255 0)');
+    expect(ink(applyCodes({}, '38;2;9;9;9;48;2;0;0;128'))).toBe('rgb(255 255 255)');
+  });
   });
   it('is not confused by broken sequences', () => {
     expect(plain('a\u001b[')).toBe('a[');

@@ -43,6 +43,32 @@ function extended(codes: number[], at: number): { colour: string | undefined; us
   return { colour: undefined, used: 0 };
 }
 
+/** How light a colour is, from 0 to 1, as WCAG weighs it; null: it is one of the theme's. */
+function luminance(colour: string): number | null {
+  const parts = /^rgb\((\d+) (\d+) (\d+)\)$/.exec(colour);
+  if (!parts) return null;
+  const [red = 0, green = 0, blue = 0] = parts.slice(1).map((part) => {
+    const share = Number(part) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+const contrast = (a: number, b: number) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+/** What text needs at least. */
+const ENOUGH = 4.5;
+
+/** The colour of letters, so that they can be read on what lies under them. */
+export function ink({ fg, bg }: Style): string | undefined {
+  if (!bg) return fg;
+  const under = luminance(bg);
+  // What stands out from the ground of the log has letters in the colour of that ground, in the light as in the dark.
+  if (under === null) return 'var(--log-bg)';
+  const over = fg ? luminance(fg) : null;
+  if (over !== null && contrast(over, under) >= ENOUGH) return fg;
+  return contrast(0, under) > contrast(1, under) ? 'rgb(0 0 0)' : 'rgb(255 255 255)';
+}
+
 export function applyCodes(style: Style, parameters: string): Style {
   const codes = parameters === '' ? [0] : parameters.split(/[;:]/).map(Number);
   let now: Style = { ...style };

@@ -19,7 +19,7 @@ import {
 } from 'react';
 import { target } from '../../api/client';
 import { useLanguage } from '../../i18n';
-import type { Style } from '../../lib/ansi';
+import { ink, type Style } from '../../lib/ansi';
 import { bytes, count } from '../../lib/format';
 import { leaves, useKeys } from '../../lib/keys';
 import { useRemembered } from '../../lib/store';
@@ -35,7 +35,8 @@ const UPWARDS: readonly string[] = ['ArrowUp', 'PageUp', 'Home'];
 
 function css(style: Style): CSSProperties | undefined {
   const out: CSSProperties = {};
-  if (style.fg) out.color = style.fg;
+  const colour = ink(style);
+  if (colour) out.color = colour;
   if (style.bg) out.backgroundColor = style.bg;
   if (style.bold) out.fontWeight = 650;
   if (style.dim) out.opacity = 0.75;
