@@ -91,6 +91,33 @@ test('a daemon that crashes is missed, found again, and nothing is lost', async 
   }
 });
 
+test('what was read stays while the daemon is gone, and time stands still', async ({ browser }) => {
+  const instance = new Instance('sim:1x24GiB');
+  try {
+    await instance.start();
+    const id = await instance.add('echo already said; sleep 600', { name: 'read before' });
+    await instance.reaches(id, 'running');
+    const page = await opened(browser, instance, 1440, 40_000 + ((process.pid + 7) % 20_000));
+    await page.goto(`${instance.origin}/ui/state/${id}`);
+    await expect(page.getByRole('log')).toContainText('already said');
+    await instance.crash();
+    await expect(page.getByText('The daemon does not answer.')).toBeVisible();
+    const time = page.locator('.facts div', { hasText: 'Time' }).first();
+    const then = await time.textContent();
+    await page.waitForTimeout(2_500);
+    expect(await time.textContent()).toBe(then);
+    await page.locator('.rail').getByRole('link', { name: 'GPUs' }).click();
+    await expect(page.locator('h1')).toHaveText('GPUs');
+    await page.goBack();
+    await expect(page.getByRole('log')).toContainText('already said');
+    await expect(page.locator('.log-note')).toHaveCount(0);
+    await instance.start();
+    await expect(page.getByText('The daemon does not answer.')).toHaveCount(0);
+  } finally {
+    await instance.close();
+  }
+});
+
 test('a hundred thousand jobs scroll, and a very long command is cut on the screen only', async ({
   browser,
 }) => {

@@ -48,7 +48,7 @@ beforeEach(() => {
       }),
     );
   });
-  reader = new LogReader(7, 1, () => undefined);
+  reader = new LogReader(7, 1);
 });
 
 afterEach(() => {
@@ -101,7 +101,7 @@ describe('a log that is read', () => {
   it('is there when the daemon is back, and the error gone', async () => {
     for (const running of [true, false]) {
       up = false;
-      reader = new LogReader(7, 1, () => undefined);
+      reader = new LogReader(7, 1);
       reader.tell({ ...well, running });
       await settle();
       expect(reader.error).toBe('The daemon does not answer.');
@@ -112,6 +112,30 @@ describe('a log that is read', () => {
       await settle();
       expect(reader.error).toBeNull();
       expect(shown()).toEqual(['one', 'two']);
+      reader.stop();
+    }
+  });
+
+  it('is shown to whoever comes back to it without a daemon, and goes on with it', async () => {
+    for (const known of [true, false]) {
+      log = 'one\ntwo\n';
+      reader = new LogReader(7, 1);
+      const unwatch = reader.watch(() => undefined);
+      reader.tell(well);
+      await settle();
+      unwatch();
+      expect(open()).toEqual([]);
+      up = false;
+      log += 'three\n';
+      // Whether it is known yet that the daemon is gone or not.
+      reader.tell({ ...well, gone: known });
+      await settle();
+      expect(reader.error).toBeNull();
+      expect(shown()).toEqual(['one', 'two']);
+      up = true;
+      reader.tell(well);
+      await settle(1_500);
+      expect(shown()).toEqual(['one', 'two', 'three']);
       reader.stop();
     }
   });

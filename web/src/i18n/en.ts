@@ -59,6 +59,7 @@ export const en = {
   'gone.shown': 'Shown is what was known at {time}. Running jobs go on.',
   'gone.never': 'Running jobs go on without it.',
   'gone.again': 'Trying again in {seconds} s.',
+  'gone.later': 'Shown when the daemon answers again.',
   'gone.now': 'Try now',
   'banner.space': 'The disk is nearly full.',
   'banner.paused': 'The instance is paused: nothing more starts.',

@@ -60,6 +60,7 @@ export const zh: Record<keyof typeof en, string> = {
   'gone.shown': '当前显示的是 {time} 的状态，运行中的任务会继续。',
   'gone.never': '运行中的任务会继续。',
   'gone.again': '{seconds} 秒后重试。',
+  'gone.later': '守护进程恢复响应后显示。',
   'gone.now': '立即重试',
   'banner.space': '磁盘空间不足。',
   'banner.paused': '实例已暂停：不会再启动任务。',

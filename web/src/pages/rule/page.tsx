@@ -12,6 +12,7 @@ import { ONE_COLUMN, useNarrow } from '../../lib/narrow';
 import { Button, IconButton, Panel, Skeleton } from '../../ui/basic';
 import { Select } from '../../ui/fields';
 import { useFloor } from '../../ui/floor';
+import { Missing } from '../../ui/missing';
 import { useOverlays } from '../../ui/overlay';
 import { changeOf, isOwn, scopeQuery, undoOf, unsent, type Draft } from './change';
 import { choices, grouped } from './groups';
@@ -195,7 +196,7 @@ function Changes() {
   return (
     <Panel title={t('rule.history')} id="rule-history">
       {isPending && <Skeleton rows={3} />}
-      {error && <p className="error-text">{error.message}</p>}
+      {!data && <Missing error={error} />}
       {data?.changes.length === 0 && <p className="muted">{t('rule.noHistory')}</p>}
       <ol className="history">
         {data?.changes.slice(0, 50).map((change) => (
@@ -337,7 +338,7 @@ export default function RulePage() {
       <div className="rule-columns">
         <div className="stack">
           {isPending && link !== 'gone' && <Skeleton rows={10} />}
-          {error && link !== 'gone' && <p className="error-text">{error.message}</p>}
+          {!data && <Missing error={error} />}
           {data &&
             grouped(data.rules, wanted).map(([group, rules]) => (
               <Panel key={group} title={t(`ruleGroup.${group}`)} id={`group-${group}`}>

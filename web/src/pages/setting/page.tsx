@@ -10,6 +10,7 @@ import { clock, count, duration, text } from '../../lib/format';
 import { useTheme, type Theme } from '../../lib/theme';
 import { Button, Command, Facts, IconButton, Panel, Skeleton } from '../../ui/basic';
 import { Segmented, Select, TextField } from '../../ui/fields';
+import { Missing } from '../../ui/missing';
 import { Dialog, useOverlays } from '../../ui/overlay';
 
 const DAY = 86_400_000;
@@ -205,7 +206,6 @@ function Tokens() {
   const scope = useScope();
   const guard = useGuard();
   const [making, setMaking] = useState(false);
-  const { link } = useLive();
   const { data, error, isPending } = useQuery({
     queryKey: ['tokens'],
     queryFn: access.tokens,
@@ -225,7 +225,7 @@ function Tokens() {
       <p className="muted">{t('token.lead')}</p>
       {scope === 'read' && <p className="muted">{t('token.notAllowed')}</p>}
       {scope !== 'read' && isPending && <Skeleton rows={2} />}
-      {error && link !== 'gone' && <p className="error-text">{error.message}</p>}
+      {!data && <Missing error={error} />}
       {data?.tokens.length === 0 && (
         <p className="muted row">
           <KeyRound size={15} aria-hidden />
@@ -267,7 +267,6 @@ function Listening() {
   const guard = useGuard();
   const { data: session } = useSession();
   const client = useQueryClient();
-  const { link } = useLive();
   const { data, error, isPending } = useQuery({ queryKey: ['listen'], queryFn: access.listen });
   const stop = async () => {
     const yes = await confirm({
@@ -298,7 +297,7 @@ function Listening() {
       }
     >
       {isPending && <Skeleton rows={2} />}
-      {error && link !== 'gone' && <p className="error-text">{error.message}</p>}
+      {!data && <Missing error={error} />}
       {data && (
         <>
           <Facts

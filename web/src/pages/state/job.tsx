@@ -37,6 +37,7 @@ import {
   StateBadge,
   StateIcon,
 } from '../../ui/basic';
+import { Missing } from '../../ui/missing';
 import { Menu, useOverlays } from '../../ui/overlay';
 import { ended, useJobActions } from './actions';
 import { MoveDialog } from './bulk';
@@ -569,5 +570,5 @@ export default function JobPage({ id }: { id: number }) {
       </>
     );
   }
-  return link === 'gone' ? <p className="muted">{t('gone.title')}</p> : <Skeleton rows={8} />;
+  return link === 'gone' ? <Missing error={error} /> : <Skeleton rows={8} />;
 }

@@ -34,18 +34,35 @@ export class LogReader {
   /** Null: nobody reads. */
   private now: Situation | null = null;
 
+  private watcher: (() => void) | null = null;
+
   constructor(
     private readonly job: number,
     private readonly attempt: number,
-    private readonly changed: () => void,
   ) {}
 
-  /** How things are: it reads when that is told for the first time, and goes on when they are well again. */
+  /** Whoever shows it is told of every change, until what this gives is called: nobody reads then. */
+  watch(watcher: () => void): () => void {
+    this.watcher = watcher;
+    return () => {
+      this.watcher = null;
+      this.stop();
+    };
+  }
+
+  private changed(): void {
+    this.watcher?.();
+  }
+
+  /**
+   * How things are: it reads when that is told for the first time, and goes on when they are well again. What it
+   * has is shown without a daemon, too.
+   */
   tell(now: Situation): void {
     const before = this.now;
     this.now = now;
     if (!before) {
-      void this.read();
+      if (!this.loaded || !now.gone) void this.read();
     } else if (now.gone || !now.looked) {
       this.rest();
       this.refused = false;
@@ -82,11 +99,11 @@ export class LogReader {
     if (asking.signal.aborted || !now) return;
     // The first line makes the file.
     const awaited = error instanceof ApiError && error.status === 404 && now.running;
-    this.error = error && !awaited ? (error as Error).message : null;
+    const passes = error instanceof ApiError && error.gone;
+    this.error = error && !awaited && !(passes && this.loaded) ? (error as Error).message : null;
     this.loading = false;
     this.changed();
     if (!now.looked || now.gone) return;
-    const passes = error instanceof ApiError && error.gone;
     if (now.running && !error && !this.refused) this.follow();
     else if (now.running || passes) this.timer = setTimeout(() => void this.read(), POLL);
   }

@@ -13,6 +13,7 @@ import { leaves } from '../../lib/keys';
 import { later } from '../../lib/later';
 import { Button, Command, Empty, IconButton, Skeleton, StateIcon } from '../../ui/basic';
 import { Segmented, Select } from '../../ui/fields';
+import { Missing } from '../../ui/missing';
 import { useOverlays } from '../../ui/overlay';
 import { BulkBar } from './bulk';
 import {
@@ -339,9 +340,7 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
       {(list.isPending || (isPlaceholderData && !jobs.length)) && link !== 'gone' && (
         <Skeleton rows={12} />
       )}
-      {list.error && !jobs.length && link !== 'gone' && (
-        <p className="error-text">{list.error.message}</p>
-      )}
+      {list.error && !jobs.length && <Missing error={list.error} />}
       {!list.isPending && !list.error && !isPlaceholderData && jobs.length === 0 && (
         <NoJobs
           filtered={filtered}
