@@ -179,7 +179,7 @@ test('a hundred thousand jobs scroll, and a very long command is cut on the scre
     await page.getByRole('menuitem', { name: 'Change the priority' }).click();
     await page.getByRole('textbox', { name: 'Priority' }).fill('3');
     await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
-    await expect(page.getByText('100001 moved.')).toBeVisible();
+    await expect(page.getByText('100,001 moved.')).toBeVisible();
     expect((await instance.jobs({ ids: '1-10', sort: 'priority' }))[0]?.priority).toBe(3);
     // And an open page hears of it without a standstill.
     await page.evaluate(() => {

@@ -108,6 +108,16 @@ describe('what is done to selected jobs', () => {
     await waitFor(() => expect(done).toEqual([{ path: '/api/jobs/kill', ids: [2] }]));
   });
 
+  it('is counted as everything else is', async () => {
+    const many = Array.from({ length: 1_200 }, (_, i) => i + 1);
+    vi.spyOn(api, 'parts').mockResolvedValue(many.map((id) => ({ id })) as never);
+    vi.spyOn(api, 'pause').mockResolvedValue({ held: many } as never);
+    bar(many);
+    await userEvent.click(screen.getByText('Pause'));
+    expect(await screen.findByText('1,200 paused.')).toBeTruthy();
+    vi.restoreAllMocks();
+  });
+
   it('is nothing where the list has none of them', async () => {
     bar();
     listed = [];

@@ -60,6 +60,23 @@ describe('a page that cannot be had', () => {
   });
 });
 
+describe('a search', () => {
+  it('goes on by itself until it has found enough, or all there is', async () => {
+    history.replaceState(null, '', '/ui/state?q=j');
+    vi.spyOn(api, 'jobs').mockImplementation(({ after }) =>
+      // The daemon looks through a part of its jobs for each answer.
+      Promise.resolve(
+        after === 2
+          ? { jobs: [], next: 1 }
+          : { jobs: after ? [] : [job(3), job(2)], next: after ? null : 2 },
+      ),
+    );
+    await page();
+    await settle(1_000);
+    expect(screen.getByText('2 jobs')).toBeTruthy();
+  });
+});
+
 describe('a selection of all', () => {
   it('is none where the list is another one by the time it is known', async () => {
     const never = new Promise<never>(() => undefined);

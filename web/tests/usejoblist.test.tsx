@@ -149,6 +149,37 @@ describe('a list that is looked at', () => {
   });
 });
 
+describe('a list of which very much changes at once', () => {
+  it('is asked for what can be seen before all that is loaded', async () => {
+    const { shown, result } = await list();
+    act(() => result.current.onSeen([5, 3]));
+    const all = held();
+    before = ({ ids }) => (ids ? undefined : all.until);
+    for (const id of states.keys()) states.set(id, 'paused');
+    for (let id = 1; id <= 500; id += 1) {
+      FakeSource.all.at(-1)?.tell('event', { seq: seq++, kind: 'held', job: id });
+    }
+    await settle(ENOUGH);
+    expect(asked.slice(-2).map(({ ids }) => ids)).toEqual(['3,5', undefined]);
+    expect(shown()).toEqual(['5 paused', '4 queued', '3 paused']);
+    await settle(10_000);
+    all.release();
+    await settle(ENOUGH);
+    expect(shown()).toEqual(['5 paused', '4 paused', '3 paused']);
+    // It took long, and is not asked for again soon: what can be seen is.
+    const known = asked.length;
+    for (const id of states.keys()) states.set(id, 'queued');
+    for (let id = 1; id <= 500; id += 1) {
+      FakeSource.all.at(-1)?.tell('event', { seq: seq++, kind: 'released', job: id });
+    }
+    await settle(ENOUGH);
+    expect(asked.slice(known).map(({ ids }) => ids)).toEqual(['3,5']);
+    expect(shown()).toEqual(['5 queued', '4 paused', '3 queued']);
+    await settle(60_000);
+    expect(shown()).toEqual(['5 queued', '4 queued', '3 queued']);
+  });
+});
+
 describe('a list that somebody comes back to', () => {
   it('is asked for again', async () => {
     const first = await list();

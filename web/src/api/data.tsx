@@ -8,7 +8,7 @@ import {
   useQueryClient,
   type InfiniteData,
 } from '@tanstack/react-query';
-import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { ApiError, access, api, ranges, type JobFilter, type JobPlace } from './client';
 import { paced } from '../lib/pace';
 import { merge } from './joblist';
@@ -166,31 +166,54 @@ interface News {
   changed: Set<number>;
   /** The first of the jobs that have come; Infinity: none has. */
   grown: number;
-  /** Jobs have been removed, and nobody said which. */
-  shrunk: boolean;
+  /** More has happened than is told job by job, or jobs have been removed, and nobody said which. */
+  anew: boolean;
 }
 
-const noNews = (): News => ({ changed: new Set(), grown: Infinity, shrunk: false });
+const noNews = (): News => ({ changed: new Set(), grown: Infinity, anew: false });
 
-const together = (one: News, other: News): News => ({
-  changed: new Set([...one.changed, ...other.changed]),
-  grown: Math.min(one.grown, other.grown),
-  shrunk: one.shrunk || other.shrunk,
-});
+/** What is told of so many jobs is told of the list. */
+function tally(news: News): News {
+  if (news.changed.size > PATCH_MOST) news.anew = true;
+  if (news.anew) news.changed.clear();
+  return news;
+}
+
+const together = (one: News, other: News): News =>
+  tally({
+    changed: new Set([...one.changed, ...other.changed]),
+    grown: Math.min(one.grown, other.grown),
+    anew: one.anew || other.anew,
+  });
+
+const only = (page: JobPage): Pages => ({ pages: [page], pageParams: [undefined] });
+
+/** All that is loaded, with these of its jobs as they are now. */
+async function lookedAt(
+  old: Pages,
+  ids: readonly number[],
+  filter: JobFilter,
+  signal: AbortSignal,
+): Promise<Pages> {
+  const { order = 'asc', sort = 'id' } = filter;
+  const page = await api.jobs({ ...filter, ids: ranges(ids), limit: PATCH_MOST }, signal);
+  const jobs = old.pages.flatMap((one) => one.jobs);
+  const next = old.pages.at(-1)?.next ?? null;
+  return only(merge({ jobs, next }, ids, page.jobs, order, sort));
+}
 
 /** The list with the news in it. Rows that nothing has happened to stay the same objects. */
 async function patched(
   old: Pages,
-  { changed, grown, shrunk }: News,
+  { changed, grown, anew: whole }: News,
   filter: JobFilter,
   signal: AbortSignal,
 ): Promise<{ list: Pages; anew: boolean }> {
-  const only = (page: JobPage): Pages => ({ pages: [page], pageParams: [undefined] });
   const { order = 'asc', sort = 'id' } = filter;
   const jobs = old.pages.flatMap((page) => page.jobs);
   const asked = [...changed];
   const found: Job[] = [];
-  let anew = shrunk || asked.length > PATCH_MOST;
+  let anew = whole;
   if (!anew && grown < Infinity) {
     const page = await api.jobs(
       { ...filter, sort: 'id', order: 'asc', after: grown - 1, limit: PATCH_MOST },
@@ -215,6 +238,9 @@ export function useJobList(filter: JobFilter) {
   const client = useQueryClient();
   const key = useMemo(() => ['jobs', filter] as const, [filter]);
   const ordered = useMemo(() => ({ order: 'desc' as const, ...filter }), [filter]);
+  /** The rows that can be seen: when very much happens at once they are asked for before all the others. */
+  const seen = useRef<readonly number[]>([]);
+  const onSeen = useCallback((ids: readonly number[]) => void (seen.current = ids), []);
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) => {
@@ -240,26 +266,45 @@ export function useJobList(filter: JobFilter) {
     let busy = false;
     /** A list that is long takes long to ask for: it is not asked for all the time. */
     let rest = 0;
+    /** Something has happened since the rows that can be seen were asked for. */
+    let stirred = false;
     // A page on its way is put behind the list as it was when the page was asked for.
     const loading = () => client.isFetching({ queryKey: key, exact: true }) > 0;
 
+    /** Unless the list has become another one meanwhile. */
+    const put = (old: Pages, list: Pages): boolean => {
+      signal.throwIfAborted();
+      if (loading() || client.getQueryData(key) !== old) return false;
+      client.setQueryData<Pages>(key, list);
+      return true;
+    };
+
     const patch = async () => {
-      if (busy || Date.now() < rest || loading()) {
+      if (busy || loading()) {
         ask();
         return;
       }
-      const old = client.getQueryData<Pages>(key);
+      let old = client.getQueryData<Pages>(key);
       if (!old) return;
-      const taken = news;
-      news = noNews();
+      let taken = noNews();
       busy = true;
-      const begin = Date.now();
       try {
+        const resting = Date.now() < rest;
+        if (news.anew && stirred && seen.current.length) {
+          stirred = false;
+          const list = await lookedAt(old, seen.current, ordered, signal);
+          if (put(old, list)) old = list;
+          else stirred = true;
+        }
+        if (resting) {
+          ask();
+          return;
+        }
+        taken = news;
+        news = noNews();
+        const begin = Date.now();
         const { list, anew } = await patched(old, taken, ordered, signal);
-        signal.throwIfAborted();
-        if (!loading() && client.getQueryData(key) === old) {
-          client.setQueryData<Pages>(key, list);
-        } else {
+        if (!put(old, list)) {
           news = together(taken, news);
           ask();
         }
@@ -282,10 +327,12 @@ export function useJobList(filter: JobFilter) {
         } else if (event.job) {
           news.changed.add(event.job);
         } else if (event.kind === 'removed') {
-          news.shrunk = true;
+          news.anew = true;
         }
       }
-      if (news.changed.size || news.grown < Infinity || news.shrunk) ask();
+      tally(news);
+      stirred = true;
+      if (news.changed.size || news.grown < Infinity || news.anew) ask();
     };
     listeners.add(listener);
     return () => {
@@ -296,5 +343,5 @@ export function useJobList(filter: JobFilter) {
   }, [client, key, ordered]);
 
   const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.jobs) ?? [], [query.data]);
-  return { ...query, jobs };
+  return { ...query, jobs, onSeen };
 }

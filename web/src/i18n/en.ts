@@ -162,7 +162,7 @@ export const en = {
   'jobs.clearFilter': 'Show all jobs',
   'jobs.shown': '{loaded} {loaded|job|jobs}',
   'jobs.loadedOf': '{loaded} of {total} jobs loaded; more come as you scroll',
-  'jobs.loadedSome': '{loaded} {loaded|job|jobs} loaded; more come as you scroll',
+  'jobs.loadedSome': '{loaded} {loaded|job|jobs} loaded; looks for more as you scroll',
   'jobs.searching': '{loaded} found so far; looking through the rest',
   'jobs.moreFailed': 'The jobs that follow could not be loaded: {why}',
   'view.label': 'View',

@@ -160,7 +160,7 @@ export const zh: Record<keyof typeof en, string> = {
   'jobs.clearFilter': '显示全部任务',
   'jobs.shown': '{loaded} 个任务',
   'jobs.loadedOf': '已加载 {loaded} / {total} 个任务，滚动加载更多',
-  'jobs.loadedSome': '已加载 {loaded} 个任务，滚动加载更多',
+  'jobs.loadedSome': '已加载 {loaded} 个任务，滚动时继续查找',
   'jobs.searching': '已找到 {loaded} 个，正在继续查找',
   'jobs.moreFailed': '后面的任务加载失败：{why}',
   'view.label': '视图',

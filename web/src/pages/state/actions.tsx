@@ -5,6 +5,7 @@ import { useMemo } from 'react';
 import { api, type Move } from '../../api/client';
 import { JOB_STATES, type ControlAnswer, type Job, type JobState } from '../../api/types';
 import { useLanguage, type Translate } from '../../i18n';
+import { count } from '../../lib/format';
 import { useOverlays } from '../../ui/overlay';
 
 export const LIVING: readonly JobState[] = ['queued', 'running', 'paused'];
@@ -13,12 +14,17 @@ const WAITING: readonly JobState[] = ['queued', 'paused'];
 const ENDED = JOB_STATES.filter((state) => ended({ state }));
 
 /** What became of the ids, in one line; what was refused is told with its reason. */
-export function summary(t: Translate, done: string, answer: Partial<ControlAnswer>): string {
+function summary(
+  t: Translate,
+  many: (ids: number) => string,
+  done: string,
+  { refused = [], unknown = [] }: Partial<ControlAnswer>,
+): string {
   const parts = [done];
-  for (const { why, ids } of answer.refused ?? []) {
-    parts.push(t('did.refused', { count: ids.length, why }));
+  for (const { why, ids } of refused) {
+    parts.push(t('did.refused', { count: many(ids.length), why }));
   }
-  if (answer.unknown?.length) parts.push(t('did.unknown', { count: answer.unknown.length }));
+  if (unknown.length) parts.push(t('did.unknown', { count: many(unknown.length) }));
   return parts.join(' ');
 }
 
@@ -49,19 +55,20 @@ export type Still = (ids: readonly number[]) => Promise<readonly number[]>;
 const all: Still = (ids) => Promise.resolve(ids);
 
 export function useJobActions(still = all) {
-  const { t } = useLanguage();
+  const { t, language } = useLanguage();
   const { confirm, say } = useOverlays();
   const client = useQueryClient();
   return useMemo(() => {
+    const many = (value: number) => count(value, language);
     const fail = (error: unknown) =>
       say(error instanceof Error ? error.message : String(error), { tone: 'bad' });
     const fresh = () => void client.invalidateQueries({ queryKey: ['job'] });
-    const leftOut = (count: number) => (count ? ` ${t('did.left', { count })}` : '');
+    const leftOut = (left: number) => (left ? ` ${t('did.left', { count: many(left) })}` : '');
     const nothing = (left: number) => say(t('did.nothing') + leftOut(left), { tone: 'bad' });
     const act = async <A extends Partial<ControlAnswer>>(
       chosen: readonly number[],
       ask: (ids: readonly number[]) => Promise<A>,
-      tell: (answer: A) => { text: string; count: number; undo?: () => Promise<unknown> },
+      tell: (answer: A) => { text: string; changed: number; undo?: () => Promise<unknown> },
     ): Promise<void> => {
       try {
         const ids = await still(chosen);
@@ -71,8 +78,8 @@ export function useJobActions(still = all) {
           return;
         }
         const answer = await ask(ids);
-        const { text, count, undo } = tell(answer);
-        say(summary(t, count ? text : t('did.nothing'), answer) + leftOut(left), {
+        const { text, changed, undo } = tell(answer);
+        say(summary(t, many, changed ? text : t('did.nothing'), answer) + leftOut(left), {
           ...(undo ? { undo: () => undo().then(fresh) } : {}),
           tone: answer.refused?.length ? 'bad' : 'ok',
         });
@@ -82,7 +89,9 @@ export function useJobActions(still = all) {
       }
     };
     const what = (ids: readonly number[]) =>
-      ids.length === 1 ? t('did.job', { id: ids[0] ?? 0 }) : t('did.jobs', { count: ids.length });
+      ids.length === 1
+        ? t('did.job', { id: ids[0] ?? 0 })
+        : t('did.jobs', { count: many(ids.length) });
     /** Those that are still to be acted on, and what has to be known of them first. Null: that has been said. */
     const look = async <F extends keyof Job>(
       chosen: readonly number[],
@@ -111,7 +120,7 @@ export function useJobActions(still = all) {
         const yes = await confirm({
           title: t('kill.title', { what: what(ids) }),
           text: lasting.size
-            ? `${t('kill.text')} ${t('kill.lasting', { count: lasting.size })}`
+            ? `${t('kill.text')} ${t('kill.lasting', { count: many(lasting.size) })}`
             : t('kill.text'),
           action: t('action.kill'),
           danger: true,
@@ -122,10 +131,10 @@ export function useJobActions(still = all) {
           const back = answer.cancelled.filter((id) => !lasting.has(id));
           return {
             text: t('did.killed', {
-              killed: answer.killed.length,
-              cancelled: answer.cancelled.length,
+              killed: many(answer.killed.length),
+              cancelled: many(answer.cancelled.length),
             }),
-            count: answer.killed.length + answer.cancelled.length,
+            changed: answer.killed.length + answer.cancelled.length,
             ...(back.length ? { undo: () => api.retry(back) } : {}),
           };
         });
@@ -136,25 +145,25 @@ export function useJobActions(still = all) {
         const ids = seen.jobs.map((job) => job.id);
         const succeeded = seen.jobs.filter((job) => job.state === 'succeeded').length;
         if (ids.length > 1 || succeeded) {
-          const text = t('retry.text', { count: ids.length });
+          const text = t('retry.text', { count: many(ids.length) });
           const yes = await confirm({
             title: t('retry.title', { what: what(ids) }),
-            text: succeeded ? `${text} ${t('retry.succeeded', { count: succeeded })}` : text,
+            text: succeeded ? `${text} ${t('retry.succeeded', { count: many(succeeded) })}` : text,
             action: t('action.retry'),
           });
           if (!yes) return;
         }
         await act(ids, api.retry, ({ revived = [] }) => ({
-          text: t('did.retried', { count: revived.length }),
-          count: revived.length,
+          text: t('did.retried', { count: many(revived.length) }),
+          changed: revived.length,
         }));
       },
       async pause(ids: readonly number[]) {
         await act(ids, api.pause, (answer) => {
           const stopped = changedIds(answer, 'paused', 'held');
           return {
-            text: t('did.paused', { count: stopped.length }),
-            count: stopped.length,
+            text: t('did.paused', { count: many(stopped.length) }),
+            changed: stopped.length,
             ...(stopped.length ? { undo: () => api.resume(stopped) } : {}),
           };
         });
@@ -163,8 +172,8 @@ export function useJobActions(still = all) {
         await act(ids, api.resume, (answer) => {
           const going = changedIds(answer, 'resumed', 'released');
           return {
-            text: t('did.resumed', { count: going.length }),
-            count: going.length,
+            text: t('did.resumed', { count: many(going.length) }),
+            changed: going.length,
             ...(going.length ? { undo: () => api.pause(going) } : {}),
           };
         });
@@ -176,7 +185,7 @@ export function useJobActions(still = all) {
         if (delayed) {
           const yes = await confirm({
             title: t('start.title', { what: what(seen.ids) }),
-            text: t('start.delayed', { count: delayed }),
+            text: t('start.delayed', { count: many(delayed) }),
             action: t('action.start'),
           });
           if (!yes) return;
@@ -194,8 +203,8 @@ export function useJobActions(still = all) {
           if (free.length) await api.resume(free);
         };
         await act(seen.ids, api.start, ({ expedited = [] }) => ({
-          text: t('did.expedited', { count: expedited.length }),
-          count: expedited.length,
+          text: t('did.expedited', { count: many(expedited.length) }),
+          changed: expedited.length,
           ...(expedited.length ? { undo: () => back(expedited) } : {}),
         }));
       },
@@ -222,11 +231,11 @@ export function useJobActions(still = all) {
             return api.move(now, move);
           },
           (answer) => {
-            const count = changedIds(answer, 'moved', 'changed').length;
+            const changed = changedIds(answer, 'moved', 'changed').length;
             return {
-              text: t('did.moved', { count }),
-              count,
-              ...(count && ways.length ? { undo: back } : {}),
+              text: t('did.moved', { count: many(changed) }),
+              changed,
+              ...(changed && ways.length ? { undo: back } : {}),
             };
           },
         );
@@ -242,7 +251,7 @@ export function useJobActions(still = all) {
         try {
           const ids = await still(chosen);
           const removed = ids.length ? await api.forget(ids) : 0;
-          say(t('did.forgotten', { count: removed }) + leftOut(chosen.length - ids.length));
+          say(t('did.forgotten', { count: many(removed) }) + leftOut(chosen.length - ids.length));
           void client.invalidateQueries({ queryKey: ['jobs'] });
           return removed > 0;
         } catch (error) {
@@ -252,7 +261,7 @@ export function useJobActions(still = all) {
       },
       fail,
     };
-  }, [client, confirm, say, still, t]);
+  }, [client, confirm, language, say, still, t]);
 }
 
 export type JobActions = ReturnType<typeof useJobActions>;

@@ -31,6 +31,8 @@ const Groups = later(() => import('./groups'));
 const Timeline = later(() => import('./timeline'));
 
 const SEARCH_WAIT = 250;
+/** So many that are found are enough to begin with. */
+const SCREENFUL = 200;
 
 /** Where keys go on in the list. */
 const list = () => document.querySelector<HTMLElement>('[data-job][tabindex="0"]');
@@ -265,6 +267,11 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
   const nearEnd = useCallback(() => {
     if (hasNextPage && idle) void fetchNextPage();
   }, [hasNextPage, idle, fetchNextPage]);
+  // The daemon looks through a part of its jobs at a time: few are found, and nobody can scroll to the others.
+  const few = filter.q !== '' && jobs.length < SCREENFUL;
+  useEffect(() => {
+    if (few) nearEnd();
+  }, [few, nearEnd]);
   const before = useRef(jobs);
   const next = list.data?.pages.at(-1)?.next ?? null;
   const { sort, order } = filter;
@@ -358,6 +365,7 @@ function JobsView({ filter, change }: { filter: Filter; change: (f: Partial<Filt
             selected={selected}
             onSelect={setSelected}
             onNearEnd={nearEnd}
+            onSeen={list.onSeen}
             mayChange={mayChange}
             sorting={sorting}
           />

@@ -298,6 +298,7 @@ export function JobTable({
   jobs: Job[];
   /** Of the whole list; null: nobody knows. */
   total: number | null;
+  onSeen,
   selected: RowSelectionState;
   onSelect: (selection: RowSelectionState) => void;
   onNearEnd: () => void;
@@ -309,6 +310,7 @@ export function JobTable({
   const narrow = useNarrow(PHONE);
   const scroller = useRef<HTMLDivElement>(null);
   const [spot] = useState(() => spotOf(list));
+  onSeen: (ids: readonly number[]) => void;
   const [cursor, setCursor] = useState<number | null>(spot.cursor);
   const columns = useColumns();
   const table = useReactTable({
@@ -346,6 +348,9 @@ export function JobTable({
   useEffect(() => () => leaveSpot(list, latest.current), [list]);
 
   const at = cursor === null ? -1 : jobs.findIndex((job) => job.id === cursor);
+  useEffect(() =>
+    onSeen(items.flatMap(({ index }) => (jobs[index] === undefined ? [] : [jobs[index].id]))),
+  );
   const move = (by: number) => {
     const next = Math.min(jobs.length - 1, Math.max(0, at + by));
     const job = jobs[next];
