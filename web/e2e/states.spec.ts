@@ -249,6 +249,15 @@ test('on a phone a job is found, looked at and killed', async ({ browser }) => {
     await page.locator('.tabs').getByRole('link', { name: 'Jobs' }).click();
     await page.getByLabel(`Select job ${id}`).check();
     const bar = page.getByRole('toolbar');
+    // What is selected, and what can be done to it.
+    const lines = await bar.getByRole('button').evaluateAll((all) => {
+      const middle = (of: Element) => {
+        const { top, height } = of.getBoundingClientRect();
+        return Math.round((top + height / 2) / 10);
+      };
+      return new Set(all.map(middle)).size;
+    });
+    expect(lines).toBe(2);
     await bar.getByRole('button', { name: 'Pause' }).click();
     await instance.reaches(id, 'paused');
     const remark = page.locator('.remark').first();

@@ -103,6 +103,7 @@ export function BulkBar({
           {t('bulk.all')}
         </Button>
       )}
+      <IconButton icon={X} label={t('bulk.clear')} onClick={onClear} />
       <span className="spacer" />
       <Button icon={CirclePause} onClick={() => void actions.pause(ids)}>
         {t('action.pause')}
@@ -132,7 +133,6 @@ export function BulkBar({
           },
         ]}
       />
-      <IconButton icon={X} label={t('bulk.clear')} onClick={onClear} />
       {move && (
         <MoveDialog
           kind={move}
