@@ -164,6 +164,7 @@ Result<Answer> on(Context& c, const event::Tick&) {
 
 Result<Answer> apply(State& state, Event event, Now now, Step& step) {
   Context context{state, now, step, {}, kSlice};
+  state.looks_again = false;
   return std::visit([&](auto&& e) { return on(context, std::forward<decltype(e)>(e)); },
                     std::move(event));
 }
@@ -280,6 +281,7 @@ void apply(State& state, const Decision& decision, Now now, Step& step) {
   state.recheck_shapes.clear();
   // Who waits behind cards that are no longer kept may have them with the next decision.
   state.recheck_all = decision.look_again || (state.hold && !decision.hold && !decision.complete);
+  state.looks_again = state.recheck_all;
   state.hold = decision.hold;
   state.expected = decision.expected;
   state.look_after = std::max(state.look_after, decision.look_after);

@@ -7,6 +7,7 @@
 
 #include "core/apply_context.hpp"
 #include "core/classify.hpp"
+#include "core/health.hpp"
 #include "core/retry.hpp"
 
 namespace berth {
@@ -95,7 +96,7 @@ void learn_of_cards(ApplyContext& c, const Job& job, const Attempt& attempt, con
   // A message does not say which of several cards it means.
   const Gpu* only = attempt.gpus.size() == 1 ? c.state.gpu(attempt.gpus.front()) : nullptr;
   if (finding.drain && only != nullptr) {
-    c.drain(*only, fmt::format("job {} reported: {}", job.id.value, finding.what));
+    c.drain(*only, reported_sickness(job.id, finding.what));
   }
   if (!retry.again) {
     return;

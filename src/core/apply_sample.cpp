@@ -224,6 +224,25 @@ void unpark_quiet(ApplyContext& c) {
   }
 }
 
+/// A probe that was started anew, the one before having hung, knows of a card that it cannot open
+/// its index alone. It is the card that was there, unless that one is seen elsewhere.
+void recognise(const State& state, std::vector<GpuFacts>& cards) {
+  for (GpuFacts& card : cards) {
+    if (card.uuid != stand_in_uuid(card.index)) {
+      continue;
+    }
+    const auto known = std::ranges::find_if(state.gpus, [&](const Gpu& gpu) {
+      return gpu.facts.index == card.index && gpu.seen != Millis{0} &&
+             std::ranges::find(cards, gpu.facts.uuid, &GpuFacts::uuid) == cards.end();
+    });
+    if (known != state.gpus.end()) {
+      card.uuid = known->facts.uuid;
+      card.name = known->facts.name;
+      card.pci_bus_id = known->facts.pci_bus_id;
+    }
+  }
+}
+
 }  // namespace
 
 Result<Answer> apply_sample(ApplyContext& c, event::Sampled sampled) {
@@ -235,6 +254,7 @@ Result<Answer> apply_sample(ApplyContext& c, event::Sampled sampled) {
   state.driver = sample.driver;
   state.host_available = sample.host_available;
   state.host_seen = c.now.mono;
+  recognise(state, sample.gpus);
   std::vector<Gpu> gpus;
   for (GpuFacts& facts : sample.gpus) {
     Gpu gpu;

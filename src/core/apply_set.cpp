@@ -180,16 +180,64 @@ Result<Overrides> changed_layer(const Overrides& layer, const event::SetRules& s
   return result;
 }
 
-void note_rules(ApplyContext& c, const event::SetRules& set, const std::string& whose) {
+/// "gpu_left=1 (was 0)": what holds from now on, and what did.
+std::string told(std::string_view key, const std::string& was, const std::string& is,
+                 bool unset = false) {
+  const std::string_view more = unset ? ", unset" : "";
+  return was == is && !unset ? fmt::format("{}={}", key, is)
+                             : fmt::format("{}={} (was {}{})", key, is, was, more);
+}
+
+/// The rules with a fixed name that are set or taken back, by what they mean for whoever has them.
+std::vector<std::string> told_rules(const event::SetRules& set, const Rules& was, const Rules& is) {
   std::vector<std::string> parts;
+  const auto tell = [&](const std::string& key, bool unset) {
+    if (const RuleDef* rule = find_rule(key)) {
+      parts.push_back(told(rule->key, rule->get(was), rule->get(is), unset));
+    }
+  };
   for (const auto& [key, text] : set.values) {
-    parts.push_back(fmt::format("{}={}", key, text));
+    tell(key, false);
   }
   for (const std::string& key : set.unset) {
-    parts.push_back(fmt::format("{} unset", key));
+    tell(key, true);
   }
-  c.step.changes.push_back(change::History{
-      "changed", {}, {}, {}, fmt::format("rules{}: {}", whose, fmt::join(parts, " ")), c.now.wall});
+  return parts;
+}
+
+/// berth.yaml says all that it has to say whenever it is read; only what that changes is told.
+std::vector<std::string> told_differences(const Rules& was, const Rules& is) {
+  std::vector<std::string> parts;
+  for (const RuleDef& rule : rule_definitions()) {
+    if (rule.get(was) != rule.get(is)) {
+      parts.push_back(told(rule.key, rule.get(was), rule.get(is)));
+    }
+  }
+  return parts;
+}
+
+void note_rules(ApplyContext& c, const event::SetRules& set, const std::string& whose,
+                const std::vector<std::string>& parts) {
+  const std::string by = set.by.empty() ? "" : fmt::format(", by {}", set.by);
+  c.step.changes.push_back(
+      change::History{"changed",
+                      {},
+                      {},
+                      {},
+                      fmt::format("rules {}{}: {}", whose, by, fmt::join(parts, ", ")),
+                      c.now.wall});
+}
+
+Rules with(Rules rules, const Overrides& layer) {
+  overlay(rules, layer);
+  return rules;
+}
+
+/// The instance's limit is not that of each batch.
+Rules rules_of(const State& state, const Batch& batch) {
+  Rules rules = with(state.rules, batch.rules);
+  rules.max_concurrent = batch.max_concurrent;
+  return rules;
 }
 
 /// Those who wait stand where the rules put them when they came; `order` and its like find them a
@@ -218,10 +266,12 @@ Result<Answer> set_queue_rules(ApplyContext& c, const event::SetRules& set) {
   TRY_ASSIGN(Overrides rules, changed_layer(before, set, RuleScope::any));
   Queue& queue = c.state.queues.at(c.queue_named(set.queue));
   if (queue.rules != rules) {
+    const Rules was = with(c.state.rules, before);
     queue.rules = std::move(rules);
     c.step.changes.push_back(
         change::QueuePut{queue.id, {queue.name, queue.limit, queue.rules}, queue.paused});
-    note_rules(c, set, fmt::format(" of queue '{}'", queue.name));
+    note_rules(c, set, fmt::format("of queue '{}'", queue.name),
+               told_rules(set, was, with(c.state.rules, queue.rules)));
     state_ops::resolve_shapes(c.state);
     after_rules(c, {}, set);
   }
@@ -239,6 +289,7 @@ Result<Answer> set_batch_rules(ApplyContext& c, const event::SetRules& set) {
   Batch& batch = it->second;
   TRY_ASSIGN(Overrides rules, changed_layer(batch.rules, set, RuleScope::batch));
   if (batch.rules != rules) {
+    const Rules was = rules_of(c.state, batch);
     Rules scratch;
     overlay(scratch, rules);
     if (rules.contains("max_concurrent") || batch.rules.contains("max_concurrent")) {
@@ -246,7 +297,8 @@ Result<Answer> set_batch_rules(ApplyContext& c, const event::SetRules& set) {
     }
     batch.rules = std::move(rules);
     c.step.changes.push_back(change::BatchRules{batch.id, batch.rules, batch.max_concurrent});
-    note_rules(c, set, fmt::format(" of batch {}", batch.id.value));
+    note_rules(c, set, fmt::format("of batch {}", batch.id.value),
+               told_rules(set, was, rules_of(c.state, batch)));
     state_ops::refresh_batch(c.state, batch.id);
     state_ops::resolve_shapes(c.state);
     after_rules(c, batch.id, set);
@@ -275,30 +327,44 @@ Result<Answer> set_instance_rules(ApplyContext& c, const event::SetRules& set) {
     TRY(check_known(key));
     layer.erase(canonical_rule(key));
   }
-  bool differs = false;
+  std::vector<std::string> kept;
   for (const auto& [name, total] : totals.resources) {
     std::uint64_t& known = state.rules.resources[name];
     if (known != total) {
+      kept.push_back(told(std::string(kResourcePrefix) + name, fmt::format("{}", known),
+                          fmt::format("{}", total)));
       known = total;
-      differs = true;
       c.step.changes.push_back(change::ResourcePut{name, total});
     }
   }
   const Rules before = state.rules;
+  const bool news_to_file =
+      set.saved && std::ranges::any_of(set.values, [&state](const auto& value) {
+        const auto known = state.file_rules.find(canonical_rule(value.first));
+        return find_rule(value.first) != nullptr &&
+               (known == state.file_rules.end() || known->second != value.second);
+      });
   (file ? state.file_rules : state.set_rules) = std::move(layer);
   state_ops::resolve_instance(state);
-  differs = differs || before != state.rules;
   for (const auto& [name, limit] : limits) {
     Queue& queue = state.queues.at(c.queue_named(name));
     if (queue.limit != limit) {
+      kept.push_back(
+          told(queue_rule(name), fmt::format("{}", queue.limit), fmt::format("{}", limit)));
       c.set_limit(queue, limit);
-      differs = true;
       c.step.changes.push_back(
           change::QueuePut{queue.id, {name, limit, queue.rules}, queue.paused});
     }
   }
-  if (differs) {
-    note_rules(c, set, file ? " of berth.yaml" : "");
+  if (!kept.empty() || news_to_file || before != state.rules) {
+    std::vector<std::string> parts =
+        file ? told_differences(before, state.rules) : told_rules(set, before, state.rules);
+    parts.insert(parts.end(), kept.begin(), kept.end());
+    note_rules(c, set,
+               file        ? "of berth.yaml"
+               : set.saved ? "for berth.yaml"
+                           : "for this run",
+               parts);
     after_rules(c, {}, set);
   }
   state.recheck_all = true;

@@ -185,6 +185,8 @@ struct SetRules {
   std::string queue = {};  ///< made if there is none
   BatchId batch = {};
   std::vector<std::string> unset = {};  ///< keys that this layer no longer says anything of
+  bool saved = false;                   ///< of the instance: berth.yaml is to say the same
+  std::string by = {};                  ///< who, for people; empty: the owner, on this machine
 };
 
 /// Jobs to be forgotten, ids included in no list any more. Waiting ones are cancelled. Those that

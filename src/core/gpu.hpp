@@ -58,6 +58,11 @@ struct GpuFacts {
   friend bool operator==(const GpuFacts&, const GpuFacts&) = default;
 };
 
+/// Stands for the UUID of a card that could not be opened and that nobody has seen before.
+[[nodiscard]] inline std::string stand_in_uuid(std::uint32_t index) {
+  return "unknown-" + std::to_string(index);
+}
+
 /// What one look at all GPUs gave. Only a sample that *began* after an attempt ended can show
 /// that its card is free again.
 struct GpuSample {

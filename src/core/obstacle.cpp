@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/reason.hpp"
+#include "core/rule_table.hpp"
 
 namespace berth {
 

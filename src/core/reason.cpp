@@ -59,6 +59,8 @@ std::string_view to_string(Reason::Kind kind) {
 
 namespace {
 
+constexpr std::string_view kAwaitsLook = "waiting for a fresh look at the GPUs";
+
 std::string_view outcome(After after) {
   switch (after) {
     case After::ok:
@@ -83,7 +85,7 @@ std::string run_already(std::uint32_t running, std::string_view whose, std::stri
 std::vector<JobId> places_kept(const State& state, const Job& job, const auto& counts) {
   std::vector<JobId> kept;
   for (const JobId id : state.expected) {
-    if (!state.recheck_all && id != job.id && counts(state.jobs.at(id))) {
+    if ((!state.recheck_all || state.looks_again) && id != job.id && counts(state.jobs.at(id))) {
       kept.push_back(id);
     }
   }
@@ -117,6 +119,12 @@ std::string binding(const Quota& quota) {
 std::string quota_text(const Quota& quota, const Wish& wish) {
   const std::uint32_t asked = wish.request->gpus.min;
   const char* const who = quota.of_batch ? "its batch" : "berth";
+  if (asked <= quota.allowed && quota.allowed == 1) {
+    return quota.used == 1 ? fmt::format("the one card that {} may use at once is in use ({})", who,
+                                         binding(quota))
+                           : fmt::format("{} cards are in use, and {} may use 1 at once ({})",
+                                         quota.used, who, binding(quota));
+  }
   if (asked <= quota.allowed) {
     return fmt::format("{} of the {} cards that {} may use at once are in use ({})", quota.used,
                        quota.allowed, who, binding(quota));
@@ -230,6 +238,9 @@ void explain_room(const State& state, const Wish& wish, const Room& room,
                          {{{"asked", count}, {"free", free}}, {{"resource", name}}}});
     }
   }
+  if (room.awaits_look(wish)) {
+    reasons.push_back({Kind::gpu, std::string(kAwaitsLook), {}, {}, {{}, {{"error", ""}}}});
+  }
   if (request.gpus.min == 0) {
     return;
   }
@@ -254,7 +265,7 @@ void explain_room(const State& state, const Wish& wish, const Room& room,
   if (room.stale(wish)) {
     reasons.push_back({Kind::gpu,
                        state.probe_error.empty()
-                           ? "waiting for a fresh look at the GPUs"
+                           ? std::string(kAwaitsLook)
                            : fmt::format("the GPUs cannot be seen: {}", state.probe_error),
                        {},
                        std::move(obstacles),
@@ -266,8 +277,8 @@ void explain_room(const State& state, const Wish& wish, const Room& room,
         {Kind::no_gpu,
          room.gpu_count() == 0
              ? std::string("this machine has no GPU; submit with --gpus 0 to run without one")
-             : fmt::format("asks for {} GPUs, this machine has {}", request.gpus.min,
-                           room.gpu_count()),
+             : fmt::format("asks for {} GPUs; this machine has {}, so it can never start",
+                           request.gpus.min, room.gpu_count()),
          {},
          {},
          {{{"asked", request.gpus.min}, {"total", room.gpu_count()}}}});

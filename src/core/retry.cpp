@@ -17,6 +17,11 @@ Bytes rounded_up(Bytes bytes) {
   return (bytes + kMemoryStep - 1) / kMemoryStep * kMemoryStep;
 }
 
+/// So that people can read it.
+Bytes rounded_down(Bytes bytes) {
+  return bytes < kMemoryStep ? bytes : bytes / kMemoryStep * kMemoryStep;
+}
+
 /// Without numbers half as much again; with them what it would have needed and a fifth.
 Bytes raised(const Finding& finding, const RetryCase& job) {
   const Bytes had = std::max(job.request.gpu_memory.value_or(0), job.peak.value_or(0));
@@ -44,11 +49,11 @@ void raise_memory(Retry& retry, const Finding& finding, const RetryCase& job) {
     } else {
       // Strangers who may share a card with one that has not said what it needs leave too little.
       request.gpu_memory.reset();
-      request.rules.insert_or_assign("min_free_memory", exact_size(nearly_all));
+      request.rules.insert_or_assign("min_free_memory", exact_size(rounded_down(nearly_all)));
       retry.next = "trying again with a whole card";
     }
   } else if (job.card && *job.largest > *job.card + *job.card / 20) {
-    request.rules.insert_or_assign("min_free_memory", exact_size(*job.card + kMemoryStep));
+    request.rules.insert_or_assign("min_free_memory", exact_size(rounded_up(*job.card + 1)));
     retry.next = fmt::format("trying again with a card of more than {}", format_size(*job.card));
   } else {
     return;

@@ -152,6 +152,11 @@ bool Room::stale(const Wish& wish) const {
   return stale(*wish.rules) || state_->looked < wish.look_after;
 }
 
+bool Room::awaits_look(const Wish& wish) const {
+  return wish.request->gpus.max > 0 && wish.request->gpus.min == 0 && !cards_.empty() &&
+         state_->probe_error.empty() && stale(wish);
+}
+
 bool Room::is_stale(const Card& card, const Rules& rules) const {
   return !card.gpu->known || now_.mono - card.gpu->seen > rules.sample_age_max;
 }
@@ -615,6 +620,9 @@ std::optional<std::vector<std::size_t>> Room::place(const Wish& wish) const {
   }
   if (wish.request->gpus.max == 0) {
     return std::vector<std::size_t>();
+  }
+  if (awaits_look(wish)) {
+    return std::nullopt;
   }
   std::vector<CardChoice> cards;
   for (std::size_t i = 0; i < cards_.size(); ++i) {

@@ -123,6 +123,8 @@ class Room {
   [[nodiscard]] bool stale(const Rules& rules) const;
   /// The same for one job.
   [[nodiscard]] bool stale(const Wish& wish) const;
+  /// Whether a job that would do without a card has to wait for a look that may show it one.
+  [[nodiscard]] bool awaits_look(const Wish& wish) const;
   /// What began before decides nothing. While nobody runs or waits nobody looks, so who comes then
   /// would be decided on by what was so for somebody else.
   [[nodiscard]] Millis look_after() const { return look_after_; }

@@ -18,13 +18,13 @@
 namespace berth::rule_values {
 
 template <class T>
-Result<T> whole_number(std::string_view text, T max = std::numeric_limits<T>::max()) {
+Result<T> whole_number(std::string_view text, T max = std::numeric_limits<T>::max(), T min = 0) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || at != end || value > max) {
+  if (text.empty() || error != std::errc() || at != end || value > max || value < min) {
     return fail(ErrorCode::invalid,
-                fmt::format("expected a whole number from 0 to {}, got '{}'", max, text));
+                fmt::format("expected a whole number from {} to {}, got '{}'", min, max, text));
   }
   return value;
 }
@@ -45,6 +45,14 @@ std::string get_number(const Rules& rules) {
 template <auto... Path>
 Status set_number(Rules& rules, std::string_view text) {
   TRY_ASSIGN(at<Path...>(rules), whole_number<ValueAt<Path...>>(text));
+  return {};
+}
+
+template <auto... Path>
+Status set_positive(Rules& rules, std::string_view text) {
+  using Value = ValueAt<Path...>;
+  TRY_ASSIGN(at<Path...>(rules),
+             whole_number<Value>(text, std::numeric_limits<Value>::max(), Value{1}));
   return {};
 }
 

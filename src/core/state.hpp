@@ -256,6 +256,8 @@ class State {
   /// must be seen to be gone: until then their places among those that may run are theirs. Found
   /// anew by each complete decision.
   std::vector<JobId> expected;
+  /// All is to be looked at again though nothing has happened since the last decision.
+  bool looks_again = false;
   /// How old a look at the GPUs may be for all who wait for some; none: nobody does. Follows from
   /// the decisions, and says how often to look.
   std::optional<Millis> look_within;

@@ -181,9 +181,10 @@ void PlacementChecker::check_order(JobId id, const Ledger::JobEntry& job) {
                       running_where([&](const auto& third) {
                         return third.batch == other.batch;
                       }) >= limit->second;
-    // Between users and between batches it is who has used less.
-    if (!held && !other.avoids && other.owner == job.owner && other.batch == job.batch &&
-        other.spec->request == job.spec->request) {
+    // Between users and between batches it is who has used less. One that has lost its card or its
+    // memory waits for a look of its own.
+    if (!held && !other.avoids && !lost_since(other_id, first_look()) && other.owner == job.owner &&
+        other.batch == job.batch && other.spec->request == job.spec->request) {
       findings_.report(
           fmt::format("job {} was started before its like, job {}", id.value, other_id.value));
       return;
@@ -228,6 +229,9 @@ std::string PlacementChecker::card_problem(const change::AttemptPut& put,
   const std::optional<Seen>& seen = samples_[moment.sample];
   if (!seen || moment.now.mono - seen->arrived > setup_.rules.sample_age_max) {
     return "nobody had looked at it lately";
+  }
+  if (lost_since(put.job, seen->sample.begun_mono)) {
+    return "nobody had looked at it since the job lost a card or its memory";
   }
   const auto facts = std::ranges::find(seen->sample.gpus, uuid, &GpuFacts::uuid);
   if (facts == seen->sample.gpus.end() || !facts->trouble.empty()) {
@@ -287,6 +291,23 @@ std::string PlacementChecker::card_problem(const change::AttemptPut& put,
     }
   }
   return {};
+}
+
+bool PlacementChecker::lost_since(JobId job, Millis begun) const {
+  return std::ranges::any_of(ended_, [&](const auto& end) {
+    const auto attempt = head_.attempts.find(end.first);
+    if (attempt == head_.attempts.end() || attempt->second.job != job || attempt->second.revoked ||
+        attempt->second.gpus.empty() || end.second <= begun) {
+      return false;
+    }
+    const auto how = attempt->second.verdict.failure;
+    return how == FailureClass::gpu_oom || how == FailureClass::gpu_lost;
+  });
+}
+
+Millis PlacementChecker::first_look() const {
+  const std::optional<Seen>& seen = samples_[moments_.empty() ? 0 : moments_.front().sample];
+  return seen ? seen->sample.begun_mono : Millis{0};
 }
 
 bool PlacementChecker::seen_leaving(AttemptId attempt, const std::string& uuid, Millis ended,

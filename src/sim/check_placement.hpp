@@ -49,6 +49,10 @@ class PlacementChecker final : public Observer {
   void check_cards(const change::AttemptPut& put, const Ledger::JobEntry& job);
   [[nodiscard]] std::string card_problem(const change::AttemptPut& put, const Ledger::JobEntry& job,
                                          const std::string& uuid, const Moment& moment) const;
+  /// Whether the job has lost a card, or its memory, since a look began.
+  [[nodiscard]] bool lost_since(JobId job, Millis begun) const;
+  /// When the look began by which the first of what was decided since the last commit was decided.
+  [[nodiscard]] Millis first_look() const;
   /// A look at the card that began after the attempt's end showed nothing of it.
   [[nodiscard]] bool seen_leaving(AttemptId attempt, const std::string& uuid, Millis ended,
                                   const Moment& moment) const;

@@ -139,11 +139,11 @@ TEST(Behind, AJobThatIsToBeTriedAgainOthersWaitInASerialQueue) {
   }
   EXPECT_EQ(w.decide(), "");
   w.wait(Millis{3'000});
-  EXPECT_EQ(w.said(1), "is tried again in 17s");
+  EXPECT_EQ(w.said(1), "is tried again in 17 s");
   const auto reasons = explain(w.state, *w.state.job(JobId{3}), w.now);
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_EQ(reasons[0].text,
-            "job 1 of the serial queue 'car' goes first and is tried again in 17s");
+            "job 1 of the serial queue 'car' goes first and is tried again in 17 s");
   EXPECT_EQ(reasons[0].jobs, std::vector{JobId{1}});
   EXPECT_EQ(reasons[0].facts.numbers.at("in_ms"), 17'000U);
   for (std::uint64_t job = 1; job <= 3; ++job) {

@@ -174,6 +174,12 @@ class GpuBuilder {
     facts_.trouble = std::move(why);
     return *this;
   }
+  /// As a probe tells of it that has never been able to open it.
+  GpuBuilder& unnamed() {
+    facts_.uuid = stand_in_uuid(facts_.index);
+    facts_.name.clear();
+    return *this;
+  }
   GpuBuilder& unknown_memory() {
     facts_.memory_free.reset();
     facts_.memory_used.reset();

@@ -549,7 +549,7 @@ TEST(Explain, NamesTheRulesThatMakeAQuotaSmall) {
     world.see_idle(4);
     world.submit(copies(2, a_job()));
     EXPECT_EQ(world.decide(), "1:0");
-    EXPECT_EQ(world.said(2), "1 of the 1 cards that berth may use at once are in use (max_gpu=1)");
+    EXPECT_EQ(world.said(2), "the one card that berth may use at once is in use (max_gpu=1)");
     const auto reasons = explain(world.state, *world.state.job(JobId{2}), world.now);
     EXPECT_EQ(reasons[0].facts.names.at("rules"), "max_gpu=1");
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/health.hpp"
 #include "unit/core/policy_table.hpp"
 
 namespace berth::testing {
@@ -108,6 +109,27 @@ const std::vector<Case> kRunning = {
        EXPECT_EQ(w.effects(), "");
      },
      "", ""},
+    {"ALostCardIsKnownByItsPlaceToAProbeThatWasStartedAnew",
+     [](World& w) {
+       run(w, 2);
+       w.see({a_gpu(0).lost("GPU is lost").unnamed(), a_gpu(1)});
+       EXPECT_EQ(w.effects(), "kill");
+       ASSERT_EQ(w.state.gpus.size(), 2U);
+       EXPECT_EQ(w.state.gpus[0].facts.uuid, "GPU-0");
+       EXPECT_EQ(w.state.gpus[0].facts.name, "Test GPU");
+       w.see_idle(2);
+       EXPECT_EQ(w.state.gpus.size(), 2U);
+     },
+     "", ""},
+    {"ACardThatMovedIsNotTakenForALostOne",
+     [](World& w) {
+       w.see_idle(2);
+       GpuFacts moved = a_gpu(0);
+       moved.index = 1;
+       w.see({a_gpu(0).lost("GPU is lost").unnamed(), moved});
+       EXPECT_EQ(w.state.gpus[0].facts.uuid, "unknown-0");
+     },
+     "", ""},
     {"AJobOnAnotherCardIsNotConcerned",
      [](World& w) {
        run(w, 2);
@@ -188,6 +210,24 @@ const std::vector<Case> kRunning = {
 
 INSTANTIATE_TEST_SUITE_P(Sick, CardHealth, ::testing::ValuesIn(kSick), row_name);
 INSTANTIATE_TEST_SUITE_P(Running, CardHealth, ::testing::ValuesIn(kRunning), row_name);
+
+TEST(CardHealthTest, WhyACardIsOutOfUseTellsWhoTookIt) {
+  for (const GpuFacts& facts :
+       {GpuFacts(a_gpu(0).xid(79)), GpuFacts(a_gpu(0).ecc(1)), GpuFacts(a_gpu(0).ecc(12))}) {
+    const auto why = sickness(facts, 0);
+    ASSERT_TRUE(why);
+    EXPECT_TRUE(is_sickness(*why)) << *why;
+  }
+  GpuFacts lost = a_gpu(0);
+  lost.lost = true;
+  lost.trouble = "fell off the bus";
+  EXPECT_TRUE(is_sickness(*sickness(lost, 0)));
+  EXPECT_TRUE(is_sickness(reported_sickness(JobId{3}, "an uncorrectable ECC error")));
+  for (const char* wanted :
+       {"", "taken out of use on request", "fan", "for job 3", "Anna needs it"}) {
+    EXPECT_FALSE(is_sickness(wanted)) << wanted;
+  }
+}
 
 }  // namespace
 }  // namespace berth::testing

@@ -379,6 +379,21 @@ TEST(Raising, IsNotDoneWhereItIsNotWanted) {
   EXPECT_FALSE(retry.request);
 }
 
+TEST(Raising, AsksForASizeThatPeopleCanRead) {
+  const Finding finding{gpu_oom, Blame::own, "what"};
+  RetryCase job;
+  job.request.gpu_memory = 20 * kGiB;
+  job.card = job.largest = 24564 * kMiB;
+  const auto whole = plan_retry(finding, job, RetryRules{});
+  ASSERT_TRUE(whole.request);
+  EXPECT_EQ(whole.request->rules.at("min_free_memory"), "23296MiB");
+  job.request = *whole.request;
+  job.largest = 80 * kGiB;
+  const auto larger = plan_retry(finding, job, RetryRules{});
+  ASSERT_TRUE(larger.request);
+  EXPECT_EQ(larger.request->rules.at("min_free_memory"), "24GiB");
+}
+
 TEST(Raising, CountsWhereTheClassHasALimit) {
   const Finding finding{gpu_oom, Blame::own, "what"};
   RetryCase job;
@@ -405,6 +420,9 @@ TEST(RetryRules, AreShownAsTheyAreSet) {
   EXPECT_TRUE(set_rule(rules, "retry.backoff_duration", "2s"));
   EXPECT_EQ(rules.retry.backoff_duration, Millis{2'000});
   EXPECT_FALSE(set_rule(rules, "retry_config.exit", "often"));
+  EXPECT_FALSE(set_rule(rules, "retry_config.backoff_factor", "0"));
+  EXPECT_FALSE(set_rule(rules, "retry_config.backoff_factor", "1.5"));
+  EXPECT_TRUE(set_rule(rules, "retry_config.backoff_factor", "1"));
 }
 
 }  // namespace

@@ -389,5 +389,62 @@ TEST(RequestShapes, OfCancelledJobsAreForgotten) {
   EXPECT_EQ(w.state.shapes.size(), 0U);
 }
 
+// --- what is told of a change
+// ---------------------------------------------------------------------
+
+/// What the last change put into the history.
+std::string told_of(World& w, const event::SetRules& set) {
+  EXPECT_TRUE(w.apply(set));
+  for (const Change& change : w.last.changes) {
+    if (const auto* history = std::get_if<change::History>(&change)) {
+      return history->detail;
+    }
+  }
+  return "";
+}
+
+TEST(RuleHistory, SaysWhereAndWhatHeldBefore) {
+  World w;
+  EXPECT_EQ(told_of(w, setting(Layer::instance, {{"gpu_left", "1"}, {"keep_host_memory", "8g"}})),
+            "rules for this run: gpu_left=1 (was 0), keep_host_memory=8GiB (was 0)");
+  EXPECT_EQ(told_of(w, setting(Layer::instance, {}, {"gpu_left"})),
+            "rules for this run: gpu_left=0 (was 1, unset)");
+  EXPECT_EQ(told_of(w, setting(Layer::instance, {{"resources.licence", "2"}})),
+            "rules for this run: resources.licence=2 (was 0)");
+  EXPECT_EQ(told_of(w, setting(Layer::instance, {{"queue.car.limit", "1"}})),
+            "rules for this run: queue.car.limit=1 (was 0)");
+  EXPECT_EQ(told_of(w, setting(Layer::queue, {{"gpu_left", "2"}})),
+            "rules of queue 'q': gpu_left=2 (was 0)");
+  w.submit(a_submission({a_cpu_job(), a_cpu_job()}).rule("strategy", "pack"));
+  EXPECT_EQ(told_of(w, setting(Layer::batch, {{"max_concurrent", "3"}})),
+            "rules of batch 1: max_concurrent=3 (was 0)");
+}
+
+TEST(RuleHistory, SaysWhoWhereThatIsKnown) {
+  World w;
+  event::SetRules set = setting(Layer::instance, {{"gpu_left", "1"}});
+  set.by = "token laptop";
+  EXPECT_EQ(told_of(w, set), "rules for this run, by token laptop: gpu_left=1 (was 0)");
+}
+
+TEST(RuleHistory, TellsWhatIsSavedFromWhatHoldsForThisRun) {
+  World w;
+  event::SetRules set = setting(Layer::instance, {{"gpu_left", "1"}});
+  told_of(w, set);
+  EXPECT_EQ(told_of(w, set), "");
+  set.saved = true;
+  EXPECT_EQ(told_of(w, set), "rules for berth.yaml: gpu_left=1");
+  EXPECT_EQ(told_of(w, setting(Layer::file, {{"gpu_left", "1"}})), "");
+  EXPECT_EQ(told_of(w, setting(Layer::instance, {}, {"gpu_left"})), "");
+  EXPECT_EQ(told_of(w, set), "");
+}
+
+TEST(RuleHistory, TellsOfAFileOnlyWhatItChanges) {
+  World w;
+  told_of(w, setting(Layer::file, {{"gpu_left", "1"}, {"strategy", "pack"}}));
+  EXPECT_EQ(told_of(w, setting(Layer::file, {{"strategy", "pack"}})),
+            "rules of berth.yaml: gpu_left=0 (was 1)");
+}
+
 }  // namespace
 }  // namespace berth::testing
