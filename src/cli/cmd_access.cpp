@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
 #include "api/access.hpp"
+#include "base/whole_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/daemon.hpp"
 #include "cli/describe.hpp"
@@ -25,14 +27,31 @@ bool has_display() {
   return std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
 }
 
+/// A file of ours that sends the browser there: everybody may read the words of a command, and the
+/// link is as good as a token. The daemon removes it when the link is worth nothing any more.
+Result<std::string> write_login_page(const Daemon& daemon, const std::string& url) {
+  const std::string file = fmt::format("{}/{}", daemon.paths().dir, kLoginPage);
+  if (::unlink(file.c_str()) != 0 && errno != ENOENT) {  // its mode would stay
+    return fail_errno(fmt::format("cannot replace {}", file), errno);
+  }
+  TRY(replace_whole(file,
+                    fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                                "<title>berth</title>\n"
+                                "<meta http-equiv=\"refresh\" content=\"0; url={0}\"></head>\n"
+                                "<body><a href=\"{0}\">berth</a></body></html>\n",
+                                url),
+                    0600));
+  return file;
+}
+
 /// Whether a browser has been told. What it prints is not ours to show.
-bool open_browser(const std::string& url) {
+bool open_browser(const std::string& file) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::string program = "xdg-open";
-  std::string argument = url;
+  std::string argument = file;
   char* words[] = {program.data(), argument.data(), nullptr};
   pid_t pid = 0;
   const int error = ::posix_spawnp(&pid, program.c_str(), &actions, nullptr, words, environ);
@@ -75,8 +94,14 @@ Outcome run_ui(const UiOptions& options) {
   if (answer.moved) {
     warn(fmt::format("its port is taken; listening on port {}", answer.port));
   }
-  const bool opened =
-      !options.print && !chosen_server() && has_display() && open_browser(answer.url);
+  bool opened = false;
+  if (!options.print && !chosen_server() && has_display()) {
+    const auto page = write_login_page(daemon, answer.url);
+    opened = page && open_browser(*page);
+    if (!page) {
+      warn(page.error().message);
+    }
+  }
   print(answer.url + "\n");
   if (!opened && !options.print) {
     TRY_ASSIGN(const StatusView status, daemon.get<StatusView>("/api/status"));

@@ -86,6 +86,8 @@ Outcome run_remove(const RemoveOptions& options) {
   request.older = options.older;
   request.keep = options.keep;
   request.dry_run = options.dry_run;
+  request.all = !options.ids && request.states.empty() && request.queue.empty() &&
+                request.older == Millis(0) && request.keep == 0;
   RemoveAnswer answer;
   if (options.ids) {
     for (IdSet& part : in_parts(*options.ids)) {

@@ -13,6 +13,7 @@
 #include "cli/first_look.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/job_files.hpp"
+#include "cli/never_start.hpp"
 #include "cli/progress.hpp"
 #include "cli/resume.hpp"
 #include "cli/server.hpp"
@@ -213,11 +214,11 @@ Status resume(LoadedFile& loaded, Daemon& daemon, bool json) {
 Status write_files(const JobFile& file, Daemon& daemon) {
   if (!chosen_server()) {
     TRY(write_derived(file.derived));
-    prepare_state_directory(file.traits.state_dir);
+    prepare_state_directory(file.traits);
     return {};
   }
   FilesRequest request;
-  request.state_dir = file.traits.state_dir;
+  request.state_dir = has_state_files(file.traits) ? file.traits.state_dir : std::string();
   for (const DerivedFile& derived : file.derived) {
     request.files.push_back({derived.path, derived.content});
   }
@@ -267,6 +268,8 @@ Result<SubmitAnswer> submit_file(LoadedFile& loaded, Daemon& daemon, const Submi
   if (answer.batch != 0 && submit.batch_rules.contains("gpus")) {
     warn_of_rules(daemon, answer.batch);
   }
+  std::fflush(stdout);
+  warn_of_stuck_jobs(daemon, alike(submit.jobs, answer.first));
   return answer;
 }
 
@@ -291,7 +294,8 @@ Outcome submit_and_watch(std::vector<LoadedFile> files, const SubmitOptions& opt
       TRY(resume(loaded, daemon, options.json));
     }
     if (!loaded.file.jobs.empty()) {
-      const std::string state_dir = loaded.file.traits.state_dir;
+      const bool has_files = has_state_files(loaded.file.traits);
+      const std::string state_dir = has_files ? loaded.file.traits.state_dir : std::string();
       TRY_ASSIGN(const SubmitAnswer answer, submit_file(loaded, daemon, options));
       watched.push_back({answer, 0});
       if (!state_dir.empty() && !chosen_server()) {

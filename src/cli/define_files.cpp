@@ -34,6 +34,17 @@ Result<Dialect> parse_dialect(const std::string& text) {
       fmt::format("'{}' is not native, fedwhat, commands, gpu_manager or script", printable(text)));
 }
 
+std::string no_command_file(const DialectOptions& reading) {
+  const std::string names =
+      reading.cards == DialectOptions::Cards::by_file_name
+          ? std::string()
+          : fmt::format(", none of {}", usual_names(reading.cards, reading.config_index));
+  return fmt::format(
+      "there is no command file here{}; name one with --command-file, or with "
+      "--config-file a configuration that names one",
+      names);
+}
+
 }  // namespace
 
 void file_options(CLI::App& sub, std::vector<std::string>& files, DialectOptions& reading) {
@@ -102,9 +113,7 @@ void require_files(std::vector<std::string>& files, DialectOptions& reading) {
   }
   if (files.empty()) {
     throw CLI::ValidationError("FILE", reading.dialect == Dialect::commands
-                                           ? "there is no command file here; name one with "
-                                             "--command-file, or with --config-file a "
-                                             "configuration that names one"
+                                           ? no_command_file(reading)
                                            : "name a job file");
   }
 }

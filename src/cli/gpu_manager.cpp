@@ -154,6 +154,9 @@ Outcome release(const std::string& program, const Request& request) {
 }
 
 Outcome perform(const std::string& program, const Request& request) {
+  if (request.config_named && (request.deed == Deed::monitor || request.deed == Deed::status)) {
+    TRY(read_whole_file(request.config, "configuration"));
+  }
   switch (request.deed) {
     case Deed::monitor:
       return monitor(program, request);

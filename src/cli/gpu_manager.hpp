@@ -23,6 +23,7 @@ struct Request {
   std::string task;
   std::optional<std::uint32_t> gpus;
   std::string config = "gpu_manager_config.json";
+  bool config_named = false;  ///< it was given, so it has to be there
 };
 /// Options that need leases are refused by name, as is whatever nobody knows.
 [[nodiscard]] Result<Request> parse_words(const Words& words);

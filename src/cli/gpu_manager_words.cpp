@@ -107,6 +107,7 @@ class Reader {
     switch (option.kind) {
       case Kind::config:
         request_.config = std::move(value);
+        request_.config_named = true;
         return {};
       case Kind::gpus:
         return take_gpus(value);

@@ -119,6 +119,9 @@ std::string help_text() {
     const std::string usage = fmt::format(
         "{} {}", command.name, command.name == "add" ? "[options] cmds…" : command.arguments);
     out += fmt::format("  {:<22} {}\n", usage, command.summary);
+    if (command.name == "mv") {
+      out += fmt::format("  {:<22} the same\n", fmt::format("move {}", command.arguments));
+    }
   }
   return out +
          "\ngpulimit help COMMAND tells more. gpulimit_server runs the server in the\n"

@@ -1,11 +1,14 @@
 #include "cli/job_files.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/server.hpp"
 #include "cli/submitter.hpp"
 #include "cli/terminal.hpp"
 #include "submit/job_source.hpp"
@@ -57,6 +60,18 @@ class Mistakes {
   std::size_t files_ = 0;
 };
 
+/// The option is wrong then, and no file of those given.
+Status check_config_file(const std::string& path, const std::string& given) {
+  const auto text = [&](int error) {
+    return fail_errno(fmt::format("--config-file: cannot read '{}'", printable(given)), error);
+  };
+  if (::access(path.c_str(), R_OK) != 0) {
+    return text(errno);
+  }
+  std::error_code unknown;
+  return std::filesystem::is_directory(path, unknown) ? text(EISDIR) : Status();
+}
+
 }  // namespace
 
 Result<std::vector<LoadedFile>> load_job_files(const std::vector<std::string>& paths,
@@ -71,6 +86,7 @@ Result<std::vector<LoadedFile>> load_job_files(const std::vector<std::string>& p
   DialectOptions options = reading;
   if (!options.config_file.empty()) {
     options.config_file = make_absolute(options.config_file, here);
+    TRY(check_config_file(options.config_file, reading.config_file));
   }
   std::vector<LoadedFile> loaded;
   Mistakes mistakes;
@@ -86,8 +102,11 @@ Result<std::vector<LoadedFile>> load_job_files(const std::vector<std::string>& p
     const std::string base =
         path == "-" ? here
                     : std::filesystem::path(make_absolute(path, here)).parent_path().native();
-    const Source source =
+    Source source =
         job_source(*text, {path == "-" ? std::string(kStandardInput) : path, base, here, now});
+    if (chosen_server()) {
+      source.lacks_directory = {};  // those of another machine are meant
+    }
     auto file = parse(source, options);
     if (!file) {
       mistakes.add(file.error(), source);

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "api/views.hpp"
 #include "base/utf8.hpp"
@@ -185,6 +186,24 @@ std::string line(Millis wall, std::string_view level, std::string_view what) {
                      one_line(what));
 }
 
+/// What has happened to a job, where the word of the history is not one for people.
+std::string_view event_words(std::string_view kind) {
+  constexpr auto kWords = std::to_array<std::pair<std::string_view, std::string_view>>({
+      {"succeeded", "ended normally"},
+      {"kill_requested", "told to end"},
+      {"requeued", "waits again"},
+      {"revoked", "did not start"},
+      {"revived", "is run again"},
+      {"expedited", "sent before all others"},
+      {"gives_way", "gives way"},
+      {"parked", "stands still"},
+      {"unparked", "goes on"},
+      {"stray", "is on a card it was not given"},
+  });
+  const auto* const found = std::ranges::find(kWords, kind, [](const auto& w) { return w.first; });
+  return found != kWords.end() ? found->second : kind;
+}
+
 std::string gpus_text(const std::vector<std::uint32_t>& indices) {
   return indices.empty() ? "without a GPU" : fmt::format("on GPU {}", fmt::join(indices, ","));
 }
@@ -255,14 +274,16 @@ std::string log_line(const BatchReport& batch, const HistoryRow& row) {
                             display_commands(job->commands, kCommandInLog)));
   }
   if (row.kind == "succeeded") {
-    return line(row.wall, "INFO", fmt::format("{} ended normally", who));
+    return line(row.wall, "INFO", fmt::format("{} {}", who, event_words(row.kind)));
   }
-  const bool bad = row.kind == "failed" || row.kind == "retried" || row.kind == "killed" ||
-                   row.kind == "cancelled";
+  constexpr std::array<std::string_view, 6> kBad{"failed",  "retried",   "killed",
+                                                 "revoked", "cancelled", "stray"};
+  const bool bad = std::ranges::find(kBad, row.kind) != kBad.end();
   const std::string_view level = row.kind == "failed" ? "ERROR" : bad ? "WARNING" : "INFO";
   return line(row.wall, level,
-              row.detail.empty() ? fmt::format("{} {}", who, row.kind)
-                                 : fmt::format("{} {}: {}", who, row.kind, row.detail));
+              row.detail.empty()
+                  ? fmt::format("{} {}", who, event_words(row.kind))
+                  : fmt::format("{} {}: {}", who, event_words(row.kind), row.detail));
 }
 
 std::string status_line(const BatchReport& batch, Millis wall) {

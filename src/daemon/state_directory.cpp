@@ -14,9 +14,11 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -191,8 +193,7 @@ std::optional<Told> parse_told(std::string_view text) {
 /// Holds the lock of the directory. Its file also remembers up to where history has been told.
 class Lock {
  public:
-  [[nodiscard]] static Result<Lock> take(const std::string& dir) {
-    const std::string path = uni_id_file(dir) + ".lock";
+  [[nodiscard]] static Result<Lock> take(const std::string& path) {
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file) {
       return io_error("open", path);
@@ -344,19 +345,23 @@ Result<Fd> open_log(const std::string& path, const StateDirectoryOptions& option
   return file;
 }
 
-Status write_log(const StateDirectoryOptions& options, Lock& lock, BatchId batch,
-                 const BatchFiles& files) {
-  if (files.log.empty() || files.lines.empty()) {
-    return {};
-  }
-  const std::string path = fmt::format("{}/{}", options.dir, files.log);
+/// A line of a batch, in a log that may have lines of others.
+struct BatchLine {
+  BatchId batch;
+  const StateLogLine* line = nullptr;
+};
+
+/// `lines` are of one batch.
+Status append_lines(const StateDirectoryOptions& options, Lock& lock, const std::string& log,
+                    std::span<const BatchLine> lines) {
+  const std::string path = fmt::format("{}/{}", options.dir, log);
   auto told = lock.told();
-  Told& upto = told[fmt::format("{}@{}", batch.value, options.instance)];
+  Told& upto = told[fmt::format("{}@{}", lines.front().batch.value, options.instance)];
   TRY(settle(upto, path, options.log_keep));
   std::string text;
-  for (const StateLogLine& line : files.lines) {
-    if (line.seq > upto.seq) {
-      text += line.text;
+  for (const BatchLine& one : lines) {
+    if (one.line->seq > upto.seq) {
+      text += one.line->text;
     }
   }
   if (text.empty()) {
@@ -367,7 +372,7 @@ Status write_log(const StateDirectoryOptions& options, Lock& lock, BatchId batch
   if (::fstat(file.get(), &status) != 0) {
     return io_error("write", path);
   }
-  const std::uint64_t last = files.lines.back().seq;
+  const std::uint64_t last = lines.back().line->seq;
   upto.begun = Append{last, status.st_ino, static_cast<std::uint64_t>(status.st_size), text.size()};
   TRY(lock.tell(told));
   if (!write_all(file.get(), text)) {
@@ -376,6 +381,29 @@ Status write_log(const StateDirectoryOptions& options, Lock& lock, BatchId batch
   failpoint("state_log_written");
   upto = {last, std::nullopt};
   return lock.tell(told);
+}
+
+Status write_logs(const StateDirectoryOptions& options, Lock& lock,
+                  const std::map<BatchId, BatchFiles>& batches) {
+  std::map<std::string, std::vector<BatchLine>> logs;
+  for (const auto& [batch, files] : batches) {
+    for (const StateLogLine& line : files.lines) {
+      if (!files.log.empty()) {
+        logs[files.log].push_back({batch, &line});
+      }
+    }
+  }
+  for (auto& [log, lines] : logs) {
+    std::ranges::stable_sort(lines, {}, [](const BatchLine& one) { return one.line->seq; });
+    for (std::span<const BatchLine> rest = lines; !rest.empty();) {
+      const auto other = std::ranges::find_if(
+          rest, [&rest](const BatchLine& one) { return one.batch != rest.front().batch; });
+      const auto count = static_cast<std::size_t>(other - rest.begin());
+      TRY(append_lines(options, lock, log, rest.first(count)));
+      rest = rest.subspan(count);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -406,7 +434,8 @@ std::string uni_id_file(const std::string& state_dir) {
 Status write_state_directory(const StateDirectoryOptions& options,
                              const std::map<BatchId, BatchFiles>& batches) {
   TRY(make_directory(options.dir));
-  TRY_ASSIGN(Lock lock, Lock::take(options.dir));
+  TRY_ASSIGN(Lock lock,
+             Lock::take(options.lock.empty() ? uni_id_file(options.dir) + ".lock" : options.lock));
   std::vector<UniEntry> entries;
   for (const auto& [batch, files] : batches) {
     for (const auto& [id, entry] : files.entries) {
@@ -421,9 +450,8 @@ Status write_state_directory(const StateDirectoryOptions& options,
       TRY(make_directory(options.dir + "/state"));
       TRY(replace_file(state_path(options.dir, files.pid, batch), files.state));
     }
-    TRY(write_log(options, lock, batch, files));
   }
-  return {};
+  return write_logs(options, lock, batches);
 }
 
 SelfReport read_entry(const std::string& file, std::string_view uni_id) {

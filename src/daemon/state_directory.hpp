@@ -37,14 +37,15 @@ struct BatchFiles {
 
 struct StateDirectoryOptions {
   std::string dir;
+  std::string lock;      ///< the file that keeps writers apart; empty: the one in `dir`
   std::string instance;  ///< whose lines have been written is remembered per instance
   std::uint64_t log_size = 10UL * 1024 * 1024;
   unsigned log_keep = 5;                         ///< older logs: compete_gpu.log.1 is the youngest
   std::function<void(const std::string&)> note;  ///< told of what is odd but no failure
 };
 
-/// Writes what there is. After an error some of it may have been written; all of it can be written
-/// again without harm.
+/// Writes what there is; lines of batches that share a log stand there in their order. After an
+/// error some of it may have been written; all of it can be written again without harm.
 [[nodiscard]] Status write_state_directory(const StateDirectoryOptions& options,
                                            const std::map<BatchId, BatchFiles>& batches);
 

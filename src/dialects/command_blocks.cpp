@@ -252,10 +252,11 @@ class BlockReader {
 Cards cards_of_name(std::string_view file_name) {
   const auto path = std::filesystem::path(std::string(file_name));
   const auto name = path.stem().native();
-  if (path.extension() != ".txt" || !name.starts_with("command")) {
-    return Cards::by_file_name;
+  if (name.starts_with("command_gpus")) {
+    return Cards::multi;  // copies such as command_gpus.txt.backup, too
   }
-  return name.starts_with("command_gpus") ? Cards::multi : Cards::single;
+  return path.extension() == ".txt" && name.starts_with("command") ? Cards::single
+                                                                   : Cards::by_file_name;
 }
 
 std::vector<CommandTask> read_tasks(std::span<const CommandBlock> blocks, Cards cards,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -129,6 +130,7 @@ class ConfigReader {
     const auto all = read_flag("use_all_gpus");
     const Node* list = given(root_, "compete_gpus");
     std::string cards;
+    std::set<std::int64_t> listed;
     if (list != nullptr && list->kind != Node::Kind::list) {
       diagnostics_.add(list->at, fmt::format("'compete_gpus' must be a list such as [0, 1], this "
                                              "is {}",
@@ -139,6 +141,7 @@ class ConfigReader {
       const auto index =
           read_integer(*item, "compete_gpus", 0, kMostGpus - 1, kNoMatrix, diagnostics_);
       cards += index ? fmt::format("{}{}", cards.empty() ? "" : ",", *index) : "";
+      listed.insert(index.value_or(-1));
     }
     if (all == true || (!all && cards.empty())) {
       return;
@@ -151,6 +154,7 @@ class ConfigReader {
       return;
     }
     out_.rules["gpus"] = cards;
+    out_.listed_gpus = static_cast<std::uint32_t>(listed.size());
   }
 
   /// min(max_gpu, max(min_gpu, available - gpu_left)).
@@ -162,6 +166,13 @@ class ConfigReader {
       out_.rules["gpu_left"] = std::to_string(*left);
       // With a minimum the last cards cannot be left alone in any case, only so many cards.
       out_.rules["gpu_left_mode"] = min.value_or(0) > 0 ? "any" : "last";
+      if (min.value_or(0) == 0 && out_.listed_gpus && *left >= *out_.listed_gpus) {
+        out_.warnings.emplace_back(
+            root_.find("gpu_left")->at,
+            fmt::format("'gpu_left' is {} and 'compete_gpus' lists {}: no card is left that a task "
+                        "could use, and none ever starts; lower 'gpu_left', or give a 'min_gpu'",
+                        *left, *out_.listed_gpus));
+      }
     }
     if (min) {
       out_.rules["min_gpu"] = std::to_string(*min);
@@ -192,16 +203,24 @@ class ConfigReader {
     read_seconds(map, "backoff_duration", "retry_config.backoff_duration", Millis{0});
   }
 
-  std::optional<std::string> read_path(std::string_view key) {
+  std::optional<NamedPath> read_path(std::string_view key) {
     const Node* node = given(root_, key);
     auto text = node != nullptr ? read_text(*node, key, kNoMatrix, diagnostics_) : std::nullopt;
     if (text && text->starts_with('~')) {
       diagnostics_.add(node->at, fmt::format("'{}': write the whole path instead of '~'", key));
     }
-    return text && !text->empty() ? text : std::nullopt;
+    return text && !text->empty() ? std::optional(NamedPath{*text, node->at}) : std::nullopt;
   }
 
-  void read_work_dir() { out_.work_dir = read_path("work_dir"); }
+  void read_work_dir() {
+    out_.work_dir = read_path("work_dir");
+    if (out_.work_dir && out_.work_dir->path.find('$') != std::string::npos) {
+      out_.warnings.emplace_back(out_.work_dir->at,
+                                 fmt::format("'work_dir' is taken as it is written, '{}' with its "
+                                             "'$'; write the whole path instead of a variable",
+                                             out_.work_dir->path));
+    }
+  }
 
   const Node& root_;
   Diagnostics& diagnostics_;
@@ -212,6 +231,21 @@ class ConfigReader {
 std::string_view key_of(std::string_view line) {
   const auto colon = line.find(':');
   return colon == std::string_view::npos ? std::string_view() : line.substr(0, colon);
+}
+
+bool is_config_key(std::string_view key) {
+  return std::ranges::find(kKeys, key) != kKeys.end();
+}
+
+/// Of a job file, or of a job that somebody has left alone in one.
+bool is_job_file_key(std::string_view key) {
+  return key == "jobs" || key == "version" || key == "run";
+}
+
+bool begins_map_in_braces(std::string_view text) {
+  text = without_mark(text);
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
 }
 
 enum class Indented { no, too };
@@ -255,29 +289,39 @@ bool looks_like_command_config(std::string_view text) {
   const auto is = [text](std::string_view key) {
     return any_key(text, [key](std::string_view found) { return found == key; });
   };
-  return (is("gpu_command_file") || is("gpus_command_file")) && !is("jobs");
+  if (is("jobs")) {
+    return false;
+  }
+  if (is("gpu_command_file") || is("gpus_command_file")) {
+    return true;
+  }
+  // Its other keys may begin a line of a command file, too: then it is no map.
+  if (!any_key(text, is_config_key) && !begins_map_in_braces(text)) {
+    return false;
+  }
+  Diagnostics ignored("");
+  const auto root = parse_yaml(without_mark(text), ignored);
+  return root != nullptr && std::ranges::any_of(root->entries, is_config_key, &Node::Entry::key) &&
+         std::ranges::none_of(root->entries, is_job_file_key, &Node::Entry::key);
 }
 
 bool has_config_key(std::string_view text) {
-  const auto is_key = [](std::string_view found) {
-    return std::ranges::find(kKeys, found) != kKeys.end();
-  };
   // By its lines first, for a file that is no YAML yet should be told so.
-  if (any_key(text, is_key)) {
+  if (any_key(text, is_config_key)) {
     return true;
   }
   Diagnostics ignored("");
   const auto root = parse_yaml(without_mark(text), ignored);
   if (root != nullptr) {
-    return std::ranges::any_of(root->entries, is_key, &Node::Entry::key);
+    return std::ranges::any_of(root->entries, is_config_key, &Node::Entry::key);
   }
   // Lines that are indented wrongly are the most usual reason why it is none.
-  return any_key(text, is_key, Indented::too);
+  return any_key(text, is_config_key, Indented::too);
 }
 
-std::filesystem::path resolve_work_dir(const std::optional<std::string>& work_dir,
+std::filesystem::path resolve_work_dir(const std::optional<NamedPath>& work_dir,
                                        const std::filesystem::path& script_dir) {
-  auto path = (script_dir / work_dir.value_or("..")).lexically_normal();
+  auto path = (script_dir / (work_dir ? work_dir->path : "..")).lexically_normal();
   if (!path.has_filename() && path.has_relative_path()) {
     path = path.parent_path();  // without the slash at its end
   }

@@ -14,26 +14,34 @@
 
 namespace berth {
 
+/// A path as it is written there, and where.
+struct NamedPath {
+  std::string path;
+  Position at;
+};
+
 /// What such a file says, and what holds where it says nothing.
 struct CommandConfig {
   Overrides rules;
-  std::optional<std::string> work_dir;  ///< as written; none: the parent of the script's directory
-  std::optional<std::string> gpu_command_file;
-  std::optional<std::string> gpus_command_file;
+  std::optional<NamedPath> work_dir;  ///< none: the parent of the script's directory
+  std::optional<NamedPath> gpu_command_file;
+  std::optional<NamedPath> gpus_command_file;
   std::optional<std::uint32_t> max_gpu;
+  std::optional<std::uint32_t> listed_gpus;  ///< how many cards it may use; none: all there are
   std::vector<std::pair<Position, std::string>> warnings;
 };
 
 /// Mistakes are reported; what could be read comes back.
 [[nodiscard]] CommandConfig read_command_config(std::string_view text, Diagnostics& diagnostics);
 
-/// Whether a text names command files, as only such a file does.
+/// Whether a text is such a file: it names command files, or is a map with keys of one and none of
+/// a job file.
 [[nodiscard]] bool looks_like_command_config(std::string_view text);
 /// Whether some key of it is one of such a file.
 [[nodiscard]] bool has_config_key(std::string_view text);
 
 /// Where commands run. `script_dir` is the directory that the files of a scheduler lie in.
-[[nodiscard]] std::filesystem::path resolve_work_dir(const std::optional<std::string>& work_dir,
+[[nodiscard]] std::filesystem::path resolve_work_dir(const std::optional<NamedPath>& work_dir,
                                                      const std::filesystem::path& script_dir);
 
 /// "command_gpu.txt" and 2: "command_gpu_2.txt"; 0: as it is.

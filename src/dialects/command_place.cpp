@@ -24,6 +24,11 @@ bool names_commands(const std::string& text, Cards cards) {
   return (cards == Cards::multi ? config.gpus_command_file : config.gpu_command_file).has_value();
 }
 
+std::span<const std::string_view> names_of(Cards cards) {
+  return cards == Cards::multi ? std::span<const std::string_view>(kMulti)
+                               : std::span<const std::string_view>(kSingle);
+}
+
 }  // namespace
 
 std::optional<fs::path> usual_command_file(const fs::path& directory, const DialectOptions& options,
@@ -37,15 +42,28 @@ std::optional<fs::path> usual_command_file(const fs::path& directory, const Dial
       return directory / name;
     }
   }
-  const bool multi = options.cards == Cards::multi;
-  for (const std::string_view name : multi ? std::span<const std::string_view>(kMulti)
-                                           : std::span<const std::string_view>(kSingle)) {
-    fs::path path = with_index(directory / name, options.config_index);
+  return command_file_in(directory, options.cards, options.config_index, read);
+}
+
+std::optional<fs::path> command_file_in(const fs::path& directory, Cards cards, std::uint32_t index,
+                                        const ReadFile& read) {
+  for (const std::string_view name : names_of(cards)) {
+    fs::path path = with_index(directory / name, index);
     if (read(path)) {
       return path;
     }
   }
   return std::nullopt;
+}
+
+std::string usual_names(Cards cards, std::uint32_t index) {
+  std::string out;
+  const auto names = names_of(cards);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out += i == 0 ? "" : i + 1 < names.size() ? ", " : " and ";
+    out += with_index(names[i], index).native();
+  }
+  return out;
 }
 
 }  // namespace berth

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +14,10 @@
 #include "base/utf8.hpp"
 #include "dialects/command_blocks.hpp"
 #include "dialects/command_config.hpp"
+#include "dialects/command_place.hpp"
 #include "dialects/dialect.hpp"
+#include "jobspec/entry_checks.hpp"
+#include "jobspec/matrix.hpp"
 
 namespace berth {
 namespace {
@@ -61,6 +65,7 @@ class CommandFile {
       return std::unexpected(std::move(mistakes_));
     }
     const CommandConfig config = read_config();
+    warn_of_encoding();
     Diagnostics diagnostics(commands_.shown);
     const auto blocks = split_blocks(without_mark(commands_.text));
     if (blocks.size() > kJobFileMostJobs) {
@@ -141,27 +146,83 @@ class CommandFile {
     cards_ = options_.cards;
     if (cards_ == Cards::by_file_name) {
       if (single && multi) {
-        return refuse({}, fmt::format("this configuration names two command files; pass --mode "
-                                      "single for '{}' or --mode multi for '{}'",
-                                      *single, *multi));
+        return refuse(multi->at,
+                      fmt::format("this configuration names two command files; pass --mode "
+                                  "single for '{}' or --mode multi for '{}'",
+                                  single->path, multi->path));
       }
-      cards_ = multi ? Cards::multi : Cards::single;
+      if (single || multi) {
+        cards_ = multi ? Cards::multi : Cards::single;
+      }
     }
     const auto& named = cards_ == Cards::multi ? multi : single;
-    if (!named) {
-      return refuse({},
-                    fmt::format("this configuration names no '{}'; add it, or give the command "
-                                "file itself",
-                                cards_ == Cards::multi ? "gpus_command_file" : "gpu_command_file"));
+    return named ? find_named(*named) : find_unnamed();
+  }
+
+  /// A bare name may mean a file in command/, where such schedulers keep them.
+  bool find_named(const NamedPath& named) {
+    const fs::path path(named.path);
+    std::vector<fs::path> places = {script_dir_ / path};
+    if (!path.has_parent_path()) {
+      places.push_back(script_dir_ / "command" / path);
     }
-    commands_.path = with_index((script_dir_ / *named).lexically_normal(), options_.config_index);
-    commands_.shown = commands_.path.native();
-    auto text = source_.read(commands_.path);
-    if (!text) {
-      return refuse({}, fmt::format("the command file this configuration names cannot be read: {}",
-                                    text.error().message));
+    std::string looked_at;
+    for (const fs::path& place : places) {
+      const fs::path file = with_index(place.lexically_normal(), options_.config_index);
+      auto text = source_.read(file);
+      if (text) {
+        return take_commands(file, std::move(*text));
+      }
+      if (text.error().code != ErrorCode::not_found) {
+        return refuse(named.at, fmt::format("the command file this configuration names cannot be "
+                                            "read: {}",
+                                            text.error().message));
+      }
+      looked_at += fmt::format("{}'{}'", looked_at.empty() ? "" : " and no ", file.native());
     }
-    commands_.text = std::move(*text);
+    return refuse(named.at, fmt::format("the command file this configuration names is not there: "
+                                        "no {}; correct the path, or pass --command-file",
+                                        looked_at));
+  }
+
+  /// It leaves that to the usual name: beside it, or where one of the programs is started.
+  bool find_unnamed() {
+    const bool either = cards_ == Cards::by_file_name;
+    for (const fs::path& place : {script_dir_, either ? fs::path() : source_.here}) {
+      const auto in_place = [&](Cards cards) {
+        return place.empty() || (!either && cards_ != cards)
+                   ? std::nullopt
+                   : command_file_in(place, cards, options_.config_index, source_.read);
+      };
+      const auto single = in_place(Cards::single);
+      const auto multi = in_place(Cards::multi);
+      if (single && multi) {
+        return refuse({}, fmt::format("this configuration names no command file, and there are "
+                                      "two; pass --mode single for '{}' or --mode multi for '{}'",
+                                      single->native(), multi->native()));
+      }
+      if (single || multi) {
+        script_dir_ = place;
+        cards_ = multi ? Cards::multi : Cards::single;
+        const fs::path& file = multi ? *multi : *single;
+        auto text = source_.read(file);
+        return text ? take_commands(file, std::move(*text)) : refuse({}, text.error().message);
+      }
+    }
+    if (either) {
+      return refuse({}, fmt::format("this configures a scheduler and names no command file, and "
+                                    "none of {} is beside it; give the command file instead, which "
+                                    "finds its configuration: berth check ./command.txt",
+                                    usual_names(Cards::single, options_.config_index)));
+    }
+    return refuse({}, fmt::format("this configuration names no '{}', and none of {} is beside it; "
+                                  "add the key, or pass --command-file",
+                                  cards_ == Cards::multi ? "gpus_command_file" : "gpu_command_file",
+                                  usual_names(cards_, options_.config_index)));
+  }
+
+  bool take_commands(const fs::path& path, std::string text) {
+    commands_ = {std::move(text), path.native(), path};
     return true;
   }
 
@@ -228,6 +289,35 @@ class CommandFile {
     warnings_.push_back(fmt::format("{}:{}:{}: {}", file, at.line, at.column, message));
   }
 
+  /// Braces that mean something else are usual in commands; each word is told of once.
+  void warn_of_slips(const CommandTask& task) {
+    for (const std::string& command : task.commands) {
+      for (const std::string_view word : placeholders(command)) {
+        if (auto slip = slip_of(word); !slip.empty() && slips_.insert(std::string(word)).second) {
+          warn(commands_.shown, task.at, slip);
+        }
+      }
+    }
+  }
+
+  /// Editors of other times and places write other encodings. The commands run as they are.
+  void warn_of_encoding() {
+    if (is_utf8(commands_.text)) {
+      return;
+    }
+    std::uint32_t number = 1;
+    for (std::string_view rest = commands_.text; !rest.empty(); ++number) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      if (!is_utf8(rest.substr(0, end))) {
+        break;
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    warn(commands_.shown, {number, 1},
+         "this line is not UTF-8, and programs may not find the files it names; if it is Chinese "
+         "as older editors write it: iconv -f GB18030 -t UTF-8 FILE > NEW");
+  }
+
   Parsed job_file(const CommandConfig& config) {
     JobFile file;
     const bool multi = cards_ == Cards::multi;
@@ -237,6 +327,9 @@ class CommandFile {
     file.rules["order"] = multi ? "largest_first" : "random";
     const std::string lane = label + mark_of(commands_.path.empty() ? script_dir_ : commands_.path);
     const std::string work_dir = resolve_work_dir(config.work_dir, script_dir_).native();
+    if (config.work_dir && source_.lacks_directory && source_.lacks_directory(work_dir)) {
+      warn(config_->shown, config.work_dir->at, no_directory("work_dir", work_dir));
+    }
     std::map<std::uint32_t, std::uint32_t> counts;
     file.jobs.reserve(tasks_.size());
     for (CommandTask& task : tasks_) {
@@ -250,6 +343,12 @@ class CommandFile {
              fmt::format("this task needs {} GPUs and will wait as long as 'max_gpu' is {}",
                          task.gpus, *config.max_gpu));
       }
+      if (config.listed_gpus && task.gpus > *config.listed_gpus) {
+        warn(commands_.shown, task.at,
+             fmt::format("this task needs {} GPUs and will wait as long as 'compete_gpus' lists {}",
+                         task.gpus, *config.listed_gpus));
+      }
+      warn_of_slips(task);
       JobSpec job;
       job.name = fmt::format("q{}-{}", task.queue, number);
       job.queue = queue;
@@ -288,6 +387,7 @@ class CommandFile {
   std::vector<CommandTask> tasks_;
   std::vector<Diagnostic> mistakes_;
   std::vector<std::string> warnings_;
+  std::set<std::string> slips_;
 };
 
 /// The key of "key: value", "key:" or "\"key\": value", as the lines of YAML begin; empty: none.

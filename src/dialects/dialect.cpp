@@ -31,7 +31,8 @@ Parsed parse_as(Dialect dialect, const Source& source, const DialectOptions& opt
     case Dialect::native:
       break;
   }
-  return parse_job_file(source.text, source.file_name, source.base_dir, source.now, source.read);
+  return parse_job_file(source.text, source.file_name, source.base_dir, source.now, source.read,
+                        source.lacks_directory);
 }
 
 /// The command line goes before what the file says.

@@ -68,6 +68,8 @@ struct Source {
   std::string host = {};            ///< this machine's short name
   /// Whether a program is on the submitter's PATH; none: that is not known.
   std::function<bool(const std::string&)> has_program = {};
+  /// None: the jobs run elsewhere.
+  LacksDirectory lacks_directory = {};
 };
 
 /// All mistakes come back at once; those of a file that was read through `read` have its absolute

@@ -39,6 +39,7 @@ struct Bound {
   std::uint32_t most = 0;
   Position at;
   bool of_one_task = true;  ///< a larger one than the smallest is a contradiction
+  bool usual = false;       ///< the file says nothing of it
 };
 
 class ManagerReader {
@@ -132,7 +133,7 @@ class ManagerReader {
     const Node* scaling = root.find("scaling");
     std::vector<Bound> bounds;
     const auto add = [&](const Node* map, std::string_view key, std::string_view shown, bool task) {
-      Bound bound{shown, 0, {}, task};
+      Bound bound{shown, 0, {}, task, false};
       if (const auto most = count(map, key, shown, bound.at)) {
         bound.most = *most;
         bounds.push_back(bound);
@@ -173,7 +174,7 @@ class ManagerReader {
                     GpuCount gpus) {
     const auto usual = [&](std::string_view key, std::uint32_t most) {
       if (std::ranges::find(bounds, key, &Bound::key) == bounds.end()) {
-        bounds.push_back({key, most, root.at, false});
+        bounds.push_back({key, most, root.at, false, true});
       }
     };
     usual("max_total_gpus", kTotalGpus);
@@ -181,9 +182,12 @@ class ManagerReader {
     if (task.gpus) {
       const Bound& least = *std::ranges::min_element(bounds, {}, &Bound::most);
       if (*task.gpus > least.most) {
-        diagnostics_.add(least.at, fmt::format("'{}' wants {} GPUs, and {} is {}; ask for fewer or "
-                                               "change the key",
-                                               task.name, *task.gpus, least.key, least.most));
+        diagnostics_.add(least.at,
+                         fmt::format("'{}' wants {} GPUs, and {} is {}{}; ask for fewer or {} the "
+                                     "key",
+                                     task.name, *task.gpus, least.key, least.most,
+                                     least.usual ? " where the file says nothing" : "",
+                                     least.usual ? "give" : "change"));
         return gpus;
       }
       gpus = {*task.gpus, *task.gpus};
@@ -324,9 +328,13 @@ class ManagerReader {
 /// The tree is read as YAML, which JSON is a part of; people who write JSON should not be told so.
 std::vector<Diagnostic> in_words_of_json(std::vector<Diagnostic> diagnostics) {
   constexpr std::string_view kYaml = "not valid YAML";
+  constexpr std::string_view kHint = "; inside [ ] and { } quote texts that have braces";
   for (Diagnostic& diagnostic : diagnostics) {
     if (diagnostic.message.starts_with(kYaml)) {
       diagnostic.message.replace(0, kYaml.size(), "not valid JSON");
+      if (diagnostic.message.ends_with(kHint)) {
+        diagnostic.message.resize(diagnostic.message.size() - kHint.size());
+      }
     }
   }
   return diagnostics;
@@ -336,7 +344,9 @@ Parsed parse_manager(const Source& source, const std::string& name, const Manage
   Diagnostics diagnostics(source.file_name);
   const std::string plain = blank_comments(without_mark(source.text), diagnostics);
   JobFile file;
-  if (const auto root = parse_yaml(plain, diagnostics); root != nullptr) {
+  check_brackets(plain, diagnostics);
+  const auto root = diagnostics.empty() ? parse_yaml(plain, diagnostics) : nullptr;
+  if (root != nullptr) {
     file = ManagerReader(source, name, task, diagnostics).read(*root);
   }
   if (diagnostics.empty()) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace berth {
 namespace {
@@ -91,6 +94,33 @@ std::vector<std::string> top_keys(std::string_view text) {
     ++at;
   }
   return keys;
+}
+
+void check_brackets(std::string_view text, Diagnostics& diagnostics) {
+  std::vector<std::size_t> open;
+  std::size_t last = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '{' || c == '[') {
+      open.push_back(at);
+    } else if ((c == '}' || c == ']') && !open.empty()) {
+      open.pop_back();
+    }
+    const std::size_t next = c == '"' ? end_of_string(text, at) : at + 1;
+    if (c == '"' && (next == at + 1 || text[next - 1] != '"')) {
+      return;  // a quote is open, which says more
+    }
+    last = c == ' ' || c == '\n' || c == '\r' ? last : at;
+    at = next;
+  }
+  if (!open.empty()) {
+    const Position begin = position_of(text, open.back());
+    diagnostics.add(
+        position_of(text, last),
+        fmt::format("not valid JSON: a '{}' is missing at the end, for the '{}' of line "
+                    "{}",
+                    text[open.back()] == '{' ? '}' : ']', text[open.back()], begin.line));
+  }
 }
 
 }  // namespace berth

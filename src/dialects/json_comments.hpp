@@ -16,4 +16,7 @@ namespace berth {
 /// The keys of the outermost object, as far as the text is JSON.
 [[nodiscard]] std::vector<std::string> top_keys(std::string_view text);
 
+/// A mistake where brackets of a text without comments are open at its end.
+void check_brackets(std::string_view text, Diagnostics& diagnostics);
+
 }  // namespace berth

@@ -122,6 +122,8 @@ class ScriptReader {
     context.now = source_.now;
     const auto keys = JobKeys::read(job_.keys.map(), "a script", diagnostics_);
     common_ = JobReader(keys, context, Matrix(), diagnostics_).common();
+    std::set<std::string> seen;
+    check_directories(keys, context, common_, source_.lacks_directory, seen, report_.warn);
     common_.after = job_.after;
     common_.after_kind = job_.after_kind;
     JobFile file;
@@ -132,20 +134,37 @@ class ScriptReader {
       return file;
     }
     const auto& tasks = job_.array->indices;
-    if (tasks.size() * (text_.size() + 1) > kMostText) {
-      diagnostics_.add({}, fmt::format("{} tasks of a script with {} bytes are more than {}; take "
-                                       "fewer tasks at a time",
-                                       tasks.size(), text_.size(), format_size(kMostText)));
-      return file;
-    }
     file.max_concurrent = job_.array->limit;
     for (const auto task : tasks) {
       file.jobs.push_back(make_job(task));
+      if (file.jobs.size() == 1) {
+        refuse_if_too_large(file.jobs.front(), tasks.size());
+      }
       if (!diagnostics_.empty()) {
         break;
       }
     }
     return file;
+  }
+
+  /// Each task carries the script and an environment of its own.
+  void refuse_if_too_large(const JobSpec& task, std::size_t count) {
+    std::size_t bytes = sizeof(JobSpec);
+    const auto add = [&](const std::vector<std::string>& texts) {
+      for (const std::string& text : texts) {
+        bytes += sizeof text + text.size();
+      }
+    };
+    add(task.payload.extra_env);
+    for (const Command& command : task.payload.commands) {
+      add(command.argv);
+    }
+    if (bytes > kMostText / count) {
+      diagnostics_.add(
+          {}, fmt::format("{} tasks that carry {} each, the script and its environment, "
+                          "are more than {}; take at most {} tasks at a time",
+                          count, format_size(bytes), format_size(kMostText), kMostText / bytes));
+    }
   }
 
   JobSpec make_job(std::optional<std::uint32_t> task) {

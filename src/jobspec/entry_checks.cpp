@@ -51,9 +51,6 @@ bool means_given_devices(std::string_view value) {
 
 void check_placeholders(const JobKeys& own, const JobContext& context, const Matrix& matrix,
                         Diagnostics& diagnostics, const Warn& warn) {
-  if (!matrix.declared()) {
-    return;
-  }
   const auto axes = matrix.axis_names();
   const auto* const written = own.get(JobKey::matrix);
   for (const auto axis : axes) {
@@ -67,6 +64,15 @@ void check_placeholders(const JobKeys& own, const JobContext& context, const Mat
         continue;
       }
       const auto meant = closest(word, axes);
+      if (meant.empty() && (may_have_braces(key) || key == JobKey::log)) {
+        if (auto slip = slip_of(word); !slip.empty()) {
+          warn(node.at, std::move(slip));
+          continue;
+        }
+      }
+      if (!matrix.declared()) {
+        continue;
+      }
       const auto hint =
           meant.empty() ? std::string() : fmt::format("; did you mean '{{{}}}'?", meant);
       if (!may_have_braces(key)) {
@@ -97,6 +103,15 @@ void check_placeholders(const JobKeys& own, const JobContext& context, const Mat
   }
 }
 
+std::string slip_of(std::string_view word) {
+  const auto meant = is_launch_placeholder(word) ? "" : closest(word, kLaunchPlaceholders);
+  return meant.empty() ? std::string()
+                       : fmt::format(
+                             "'{{{}}}' stands for nothing and stays as it is; did you mean "
+                             "'{{{}}}'?",
+                             word, meant);
+}
+
 void check_devices(const JobKeys& own, const JobContext& context, const Warn& warn) {
   constexpr std::string_view kMessage =
       "this sets CUDA_VISIBLE_DEVICES itself, so the job may use other GPUs than those it is "
@@ -118,6 +133,24 @@ void check_devices(const JobKeys& own, const JobContext& context, const Warn& wa
       return warn(value->at, std::string(kMessage));
     }
   }
+}
+
+void check_directories(const JobKeys& own, const JobContext& context, const JobSpec& job,
+                       const LacksDirectory& lacks, std::set<std::string>& seen, const Warn& warn) {
+  if (!lacks) {
+    return;
+  }
+  for (const auto& [key, path] :
+       {std::pair{JobKey::cwd, job.payload.cwd}, {JobKey::work_dir, job.payload.work_dir}}) {
+    const Node* node = context.get(own, key);
+    if (node != nullptr && seen.insert(path).second && lacks(path)) {
+      warn(node->at, no_directory(kJobKeyNames[static_cast<std::size_t>(key)], path));
+    }
+  }
+}
+
+std::string no_directory(std::string_view key, std::string_view path) {
+  return fmt::format("{} '{}' is no directory; make it before the job starts", key, path);
 }
 
 bool sets_visible_devices(std::string_view text) {

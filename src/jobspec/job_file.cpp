@@ -310,6 +310,7 @@ class FileReader {
           text_ += argument.size();
         }
       }
+      check_directories(keys, context_, job, others_.lacks_directory, directories_, warn_at);
       out_.jobs.push_back(std::move(job));
       if (text_ > kMostText) {
         diagnostics_.add(node.at, fmt::format("the commands, matrices written out, are longer than "
@@ -385,6 +386,7 @@ class FileReader {
   JobFile out_;
   std::vector<JobEntry> entries_;
   std::set<std::pair<Position, std::string>> warnings_;  // by place, each once
+  std::set<std::string> directories_;                    // that have been looked at
   std::size_t text_ = 0;
 };
 
@@ -392,7 +394,7 @@ class FileReader {
 
 std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
     std::string_view text, const std::string& file_name, const std::filesystem::path& base_dir,
-    Millis now, const ReadFile& read) {
+    Millis now, const ReadFile& read, const LacksDirectory& lacks_directory) {
   Diagnostics diagnostics(file_name);
   try {
     if (text.size() > kJobFileMostBytes) {
@@ -403,7 +405,7 @@ std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
     JobFile file;
     // Columns are counted without it, here and in render().
     if (const auto root = parse_yaml(without_mark(text), diagnostics); root != nullptr) {
-      file = FileReader(file_name, {base_dir, read}, now, diagnostics).read(*root);
+      file = FileReader(file_name, {base_dir, read, lacks_directory}, now, diagnostics).read(*root);
     }
     if (diagnostics.empty()) {
       return file;

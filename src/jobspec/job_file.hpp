@@ -62,6 +62,6 @@ struct JobFile {
 /// with its path. Never throws.
 [[nodiscard]] std::expected<JobFile, std::vector<Diagnostic>> parse_job_file(
     std::string_view text, const std::string& file_name, const std::filesystem::path& base_dir,
-    Millis now = Millis{0}, const ReadFile& read = {});
+    Millis now = Millis{0}, const ReadFile& read = {}, const LacksDirectory& lacks_directory = {});
 
 }  // namespace berth

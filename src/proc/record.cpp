@@ -142,7 +142,7 @@ std::string cannot_start_message(const Record::Exit& exit) {
         exit.name, exit.size, exit.largest);
   }
   if (exit.stage == "cwd") {
-    return fmt::format("cannot start: {}: {}; check the job's cwd", exit.name, error);
+    return fmt::format("cannot start: {}: {}; check its work directory", exit.name, error);
   }
   if (exit.stage == "log") {
     return fmt::format("cannot start: cannot open the log {}: {}; check the job's log", exit.name,

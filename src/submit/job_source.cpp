@@ -52,6 +52,13 @@ bool is_on_path(const std::string& program) {
   return false;
 }
 
+/// What cannot be looked at may be one.
+bool is_no_directory(const std::filesystem::path& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 ? !S_ISDIR(status.st_mode)
+                                            : errno == ENOENT || errno == ENOTDIR;
+}
+
 Result<std::string> read_all(const Fd& fd, const std::string& path, std::string_view what) {
   std::string text;
   std::array<char, 64 * 1024> buffer{};
@@ -117,7 +124,8 @@ Source job_source(std::string_view text, JobPlace place, ReadFile read) {
           std::move(place.here),
           user_name(),
           host_name(),
-          is_on_path};
+          is_on_path,
+          is_no_directory};
 }
 
 }  // namespace berth

@@ -17,6 +17,7 @@
 #include "base/random.hpp"
 #include "base/utf8.hpp"
 #include "base/whole_file.hpp"
+#include "dialects/dialect.hpp"
 
 namespace berth {
 namespace {
@@ -63,6 +64,19 @@ void prepare_state_directory(const std::string& dir) {
   constexpr std::string_view kNothing = "{}\n";
   if (fresh && ::write(fresh.get(), kNothing.data(), kNothing.size()) < 0) {
     ::unlink(file.c_str());
+  }
+}
+
+bool has_state_files(const BatchTraits& traits) {
+  return !traits.state_dir.empty() && traits.dialect != to_string(Dialect::gpu_manager);
+}
+
+void prepare_state_directory(const BatchTraits& traits) {
+  if (has_state_files(traits)) {
+    prepare_state_directory(traits.state_dir);
+  } else if (!traits.state_dir.empty()) {
+    std::error_code ignored;
+    std::filesystem::create_directories(traits.state_dir, ignored);
   }
 }
 

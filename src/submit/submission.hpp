@@ -24,5 +24,10 @@ namespace berth {
 /// empty) and they are not there. The daemon, which writes there, says what is wrong with it;
 /// submitting goes on.
 void prepare_state_directory(const std::string& dir);
+/// Whether a batch has files in its `state_dir` beside the log: the program that GPU manager files
+/// were written for promised a log alone.
+[[nodiscard]] bool has_state_files(const BatchTraits& traits);
+/// Prepares what such a batch has.
+void prepare_state_directory(const BatchTraits& traits);
 
 }  // namespace berth

@@ -604,8 +604,12 @@ def test_a_configuration_can_be_given_by_name(scheduler):
     other = scheduler.write("elsewhere/mine.yaml", "gpu_left: 4\n")
     scheduler.config("gpu_left: 1\n")
     assert scheduler.check("command.txt", "--config-file", other)["rules"]["gpu_left"] == "4"
-    assert "cannot be read" in scheduler.call(
+    assert "--config-file: cannot read 'none.yaml'" in scheduler.call(
         "berth", "check", "command.txt", "--config-file", "none.yaml", code=1).stderr
+    # It need not name the command file, as that of the document does not.
+    verbatim = scheduler.config(CONFIG.replace("{work_dir}", "null"))
+    assert "1 of 1 succeeded" in scheduler.call("main_gpu", "--config-file", verbatim).stdout
+    assert scheduler.check("config.yaml")["rules"]["gpu_left"] == "1", "it can be checked by itself"
 
 
 @promise("001", "process_yaml.py 模块", "- 安全加载 YAML 文件")

@@ -524,6 +524,7 @@ def test_there_is_a_log_beside_the_configuration(manager):
     job = manager.start("a")
     manager_log(manager, rf"job {job['id']} started on GPU")
     manager_log(manager, rf"job {job['id']} ended normally")
+    assert not [p.name for p in manager.folder.iterdir() if p.name.startswith(("uni_id.json", "state"))]
 
 
 @promise("002", LOGS, "包含所有操作记录和错误信息")

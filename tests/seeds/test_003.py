@@ -195,6 +195,9 @@ def test_command_files_have_their_directory(layout):
 @promise("003", "目录结构", "command_gpu.txt            # 单GPU任务配置（配置1）")
 def test_the_first_file_for_one_card(layout):
     assert ran(layout, "main_gpu", "--config-file", "config/gpu_manage.yaml")[0] == "command_gpu"
+    # As its public file names it.
+    layout.write("config/bare.yaml", "gpu_command_file: command_gpu.txt\ngpus_command_file: command_gpus.txt\n")
+    assert ran(layout, "main_gpu", "--config-file", "config/bare.yaml")[0] == "command_gpu"
 
 
 @promise("003", "目录结构", "command_gpu_1.txt          # 单GPU任务配置（配置2）")
@@ -211,6 +214,8 @@ def test_the_third_file_for_one_card(layout):
 @promise("003", "目录结构", "command_gpus.txt           # 多GPU任务配置（配置1）")
 def test_the_first_file_for_several_cards(layout):
     assert ran(layout, "main_gpus", "--config-file", "config/gpu_manage.yaml")[0] == "command_gpus"
+    layout.write("config/silent.yaml", "gpu_left: 0\n")
+    assert ran(layout, "main_gpus", "--config-file", "config/silent.yaml")[0] == "command_gpus"
 
 
 @promise("003", "目录结构", "command_gpus_1.txt         # 多GPU任务配置（配置2）")
@@ -512,6 +517,9 @@ def test_the_next_block(scheduler):
     # It asks for more than any card has, which berth says at once instead of waiting for ever in silence.
     ids = scheduler.submit("command_gpu.txt")
     assert "24 GiB" in eventually(lambda: scheduler.why(ids["q2-1"]), "it knows why it waits")
+    said = scheduler.call("main_gpu", "--command-file", "command_gpu.txt", "--detach")
+    scheduler.submitted += [int(n) for n in re.findall(r"(\d+)-(\d+) \(batch", said.stdout)[0]]
+    assert re.search(r"warning: job \d+ can never start as things are: .*too small", said.stderr), said
 
 
 @promise("003", "多GPU配置 (command_gpus.txt)",

@@ -202,7 +202,7 @@ def test_the_server_runs_in_the_background_when_its_shell_is_gone(make_instance,
 def test_gpulimitc_help_names_every_command(gpulimit):
     told = gpulimit("help", program="gpulimitc").stdout
     assert "Usage: gpulimit" in told
-    for command in "help add ls show rm kill mv set start log status debug".split():
+    for command in "help add ls show rm kill mv move set start log status debug".split():
         assert re.search(rf"^  {command} ", told, re.M), told
 
 

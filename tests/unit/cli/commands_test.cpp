@@ -134,7 +134,7 @@ class FakeDaemon {
             {{"log_limit", "2GiB", "1GiB", "this run", "SIZE", "of a log"}}, {"a problem"}});
         break;
       case RouteId::wait:
-        response.body = encode(WaitAnswer{true, jobs});
+        response.body = encode(WaitAnswer{true, jobs, {}});
         break;
       case RouteId::gpus: {
         GpuView gpu;

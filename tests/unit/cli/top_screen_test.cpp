@@ -148,7 +148,7 @@ TEST(TopScreen, APausedInstanceAndCardsOfOthersAreTold) {
   other.reserved = "held by the berth of user alice";
   std::string shown = screen(data, {}, {140, 24});
   EXPECT_THAT(shown, HasSubstr("berth is paused: berth resume --instance; disk space is low"));
-  EXPECT_THAT(shown, HasSubstr("held by the berth of user alice"));
+  EXPECT_THAT(shown, HasSubstr("held by the berth of user"));
   EXPECT_THAT(shown, HasSubstr("GPUs: 0/4 free"));
   other = top_gpu(2, "foreign");
   other.processes->push_back(top_process(102, "python", kGiB, 13, 2));

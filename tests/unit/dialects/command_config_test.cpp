@@ -221,16 +221,115 @@ TEST(CommandConfig, NamesTheCommandFile) {
 TEST(CommandConfig, SaysWhichCommandFileIsMissing) {
   EXPECT_THAT(mistakes(of_config(kBoth, Cards::by_file_name)),
               HasSubstr("--mode single for 'command/command_gpu.txt' or --mode multi"));
-  EXPECT_THAT(mistakes(of_config("gpu_command_file: x.txt", Cards::multi)),
-              HasSubstr("names no 'gpus_command_file'"));
-  EXPECT_THAT(mistakes(of_config("gpu_command_file: x.txt", Cards::single)),
-              HasSubstr("there is no file '/p/x.txt'"));
+  EXPECT_EQ(mistakes(of_config("check_time: 5\ngpu_command_file: x.txt", Cards::single)),
+            "config/gpu_manage.yaml:2:19: the command file this configuration names is not there: "
+            "no '/p/x.txt' and no '/p/command/x.txt'; correct the path, or pass --command-file\n");
   EXPECT_THAT(mistakes(of_config(kBoth, Cards::single, 7)),
-              HasSubstr("there is no file '/p/command/command_gpu_7.txt'"));
+              HasSubstr("1:19: the command file this configuration names is not there: no "
+                        "'/p/command/command_gpu_7.txt'; correct"));
   DialectOptions options;
   options.dialect = Dialect::commands;
   EXPECT_THAT(mistakes(parse_text("check_time: 5", "config.yaml", options)),
-              HasSubstr("names no 'gpu_command_file'"));
+              HasSubstr("this configures a scheduler and names no command file, and none of "
+                        "command.txt, command_gpu.txt and command/command_gpu.txt is beside it"));
+  options.cards = Cards::multi;
+  EXPECT_THAT(mistakes(parse_text("check_time: 5", "config.yaml", options)),
+              HasSubstr("names no 'gpus_command_file', and none of command_gpus.txt and "));
+}
+
+/// As the public file has them.
+TEST(CommandConfig, ABareNameMayMeanAFileInCommand) {
+  constexpr const char* kBare =
+      "gpu_command_file: command_gpu.txt\ngpus_command_file: command_gpus.txt\n";
+  const auto single = of_config(kBare, Cards::single, 2);
+  ASSERT_TRUE(single) << mistakes(single);
+  EXPECT_EQ(single->traits.config_file, "/p/command/command_gpu_2.txt");
+  EXPECT_EQ(single->traits.state_dir, "/p/logs");
+  const auto multi = of_config(kBare, Cards::multi);
+  ASSERT_TRUE(multi) << mistakes(multi);
+  EXPECT_EQ(multi->traits.config_file, "/p/command/command_gpus.txt");
+  Files both = kLayout;
+  both["/p/command_gpu.txt"] = "5\nx\n1\n";
+  DialectOptions options;
+  options.cards = Cards::single;
+  const auto beside = parse_text(kBare, "config/gpu_manage.yaml", options, both, "/p/config");
+  ASSERT_TRUE(beside) << mistakes(beside);
+  EXPECT_EQ(beside->traits.config_file, "/p/command_gpu.txt");
+}
+
+TEST(CommandConfig, WithoutANameTheUsualFileIsMeant) {
+  const auto multi = of_config("gpu_left: 1\ngpu_command_file: x.txt", Cards::multi);
+  ASSERT_TRUE(multi) << mistakes(multi);
+  EXPECT_EQ(multi->traits.config_file, "/p/command/command_gpus.txt");
+  EXPECT_EQ(multi->rules.at("gpu_left"), "1");
+  EXPECT_THAT(mistakes(of_config("gpu_left: 1", Cards::by_file_name)),
+              HasSubstr("--mode single for '/p/command/command_gpu.txt' or --mode multi for"));
+  // The configuration may lie elsewhere than where the scheduler is started.
+  const Files files = {{"/q/command.txt", "1\na\n1\n"}};
+  Source source;
+  source.text = "gpu_left: 1\nwork_dir: null\n";
+  source.file_name = "/p/config.yaml";
+  source.base_dir = "/p";
+  source.here = "/q";
+  source.read = reader(files);
+  DialectOptions options;
+  options.dialect = Dialect::commands;
+  options.cards = Cards::single;
+  const auto here = parse_file(source, options);
+  ASSERT_TRUE(here) << mistakes(here);
+  EXPECT_EQ(here->traits.config_file, "/q/command.txt");
+  EXPECT_EQ(here->traits.state_dir, "/q/logs");
+  EXPECT_EQ(here->rules.at("gpu_left"), "1");
+}
+
+TEST(CommandConfig, IsRecognisedByItsKeys) {
+  const Files files = {{"/p/command.txt", "1\na\n1\n"}};
+  const auto file =
+      parse_text("check_time: 5\ncompete_gpus: [0]\n", "config.yaml", {}, files, "/p");
+  ASSERT_TRUE(file) << mistakes(file);
+  EXPECT_EQ(file->traits.dialect, "commands");
+  EXPECT_EQ(file->jobs.size(), 1U);
+  EXPECT_EQ(recognise("{\"check_time\": 5}", "x.json"), Dialect::commands);
+  for (const char* text :
+       {"version: 1\njobs: [{run: x}]\nwork_dir: x\n", "jobs: []\nmin_gpu: 1\n",
+        "run: x\nwork_dir: y\n", "version: 1\nmin_gpu: 2\n", "name: x\nrules: {min_gpu: 1}\n"}) {
+    EXPECT_EQ(recognise(text, "x.yaml"), Dialect::native) << text;
+  }
+}
+
+TEST(CommandConfig, SaysWhatCanNeverRun) {
+  const auto warned = [](const char* config, const char* commands = "1\na\n1\n1\n") {
+    const Files files = {{"/p/config.yaml", config}};
+    const auto file = parse_text(commands, "command_gpus.txt", {}, files, "/p");
+    return file ? ::testing::PrintToString(file->warnings) : mistakes(file);
+  };
+  constexpr const char* kNone = "'gpu_left' is 2 and 'compete_gpus' lists 2: no card is left";
+  EXPECT_THAT(warned("compete_gpus: [0, 1]\ngpu_left: 2\n"),
+              HasSubstr(std::string("/p/config.yaml:2:11: ") + kNone));
+  EXPECT_EQ(warned("compete_gpus: [0, 1]\ngpu_left: 1\n"), "{}");
+  EXPECT_EQ(warned("compete_gpus: [0, 1]\ngpu_left: 2\nmin_gpu: 1\n"), "{}");
+  EXPECT_EQ(warned("compete_gpus: [0, 1]\ngpu_left: 2\nuse_all_gpus: true\n"), "{}");
+  EXPECT_THAT(warned("compete_gpus: [0, 1, 1]\n", "1\na\n3\n1\n"),
+              HasSubstr("this task needs 3 GPUs and will wait as long as 'compete_gpus' lists 2"));
+}
+
+TEST(CommandConfig, WarnsOfAWorkDirectoryThatIsNotThere) {
+  const Files files = {{"/p/config.yaml", "check_time: 5\nwork_dir: $HOME/x\n"}};
+  Source source;
+  source.text = "1\na\n1\n";
+  source.file_name = "command.txt";
+  source.base_dir = "/p";
+  source.read = reader(files);
+  const auto warned = [&] {
+    const auto file = parse_file(source, {});
+    return file ? ::testing::PrintToString(file->warnings) : mistakes(file);
+  };
+  EXPECT_THAT(warned(), HasSubstr("/p/config.yaml:2:11: 'work_dir' is taken as it is written"));
+  EXPECT_THAT(warned(), Not(HasSubstr("no directory")));
+  source.lacks_directory = [](const std::filesystem::path& path) { return path != "/p/x"; };
+  EXPECT_THAT(warned(), HasSubstr("config.yaml:2:11: work_dir '/p/$HOME/x' is no directory"));
+  source.lacks_directory = [](const std::filesystem::path&) { return false; };
+  EXPECT_THAT(warned(), Not(HasSubstr("no directory")));
 }
 
 TEST(CommandConfig, MistakesInTheCommandFileBearItsPath) {

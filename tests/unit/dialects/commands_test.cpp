@@ -157,6 +157,27 @@ TEST(Commands, ANumberMayBeFollowedByItsUnitOrByWhatItIs) {
   EXPECT_EQ(commands_of(program->jobs[0]), (std::vector<std::string>{"7z x a.7z", "2to3 b"}));
 }
 
+TEST(Commands, AnotherEncodingAndSlipsInBracesAreWarnings) {
+  const auto warned = [](const std::string& text) {
+    const auto file = parse_text(text, "command.txt");
+    return file ? ::testing::PrintToString(file->warnings) : mistakes(file);
+  };
+  EXPECT_THAT(warned("# x\n# \xb6\xd3\xc1\xd0\npython a.py\n1,2\n"),
+              HasSubstr("command.txt:2:1: this line is not UTF-8"));
+  EXPECT_THAT(warned("python a.py --id {uniid} --id {uniid}\n1,2\n"),
+              HasSubstr("command.txt:1:1: '{uniid}' stands for nothing and stays as it is; did you "
+                        "mean '{uni_id}'?"));
+  for (const char* text : {"awk '{print}' x {uni_id}\n1,2\n", "echo ${uniid} {a,b}\n1,2\n"}) {
+    EXPECT_EQ(warned(text), "{}") << text;
+  }
+}
+
+TEST(Commands, ACopyOfAFileForSeveralGpusIsOneToo) {
+  const auto file = parse_text("1\na\n2\n20\n", "command_gpus.txt.backup");
+  ASSERT_TRUE(file) << mistakes(file);
+  EXPECT_EQ(file->jobs[0].request.gpus.min, 2U);
+}
+
 TEST(Commands, EveryTaskLastsAsLongAsWhatItLeavesRunning) {
   for (const auto* text : {"bash run.sh --uni_id {uni_id}\n1,1\n", "nohup python a.py &\n1,1\n",
                            "1\nbash run.sh\n1\n"}) {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@ namespace {
 
 using test::AFile;
 using test::command_of;
+using ::testing::HasSubstr;
 
 AFile a_config(std::string text) {
   return {std::move(text), "gpu_manager_config.json", {}, {}};
@@ -133,8 +135,10 @@ TEST(GpuManagerTest, ATaskThatIsStartedByHandHasTheLimitsOfTheGuide) {
   EXPECT_EQ(plain->traits.dialect, "gpu_manager");
   EXPECT_EQ(task(seven, {}, 5)->jobs.at(0).request.gpus, (GpuCount{1, 3}));
   EXPECT_EQ(task(seven, 4, 4)->jobs.at(0).request.gpus, (GpuCount{4, 4}));
-  EXPECT_EQ(mistake(task(seven, 7, 0)),
-            "'exp_train' wants 7 GPUs, and max_manual_gpus is 6; ask for fewer or change the key");
+  EXPECT_EQ(
+      mistake(task(seven, 7, 0)),
+      "'exp_train' wants 7 GPUs, and max_manual_gpus is 6 where the file says nothing; ask for "
+      "fewer or give the key");
   EXPECT_EQ(mistake(task(seven, 4, 5)),
             "'exp_train' wants 4 of the 8 GPUs that max_total_gpus allows, and other tasks have 5; "
             "release one of them");
@@ -207,6 +211,15 @@ TEST(GpuManagerTest, MistakesAreToldAtTheirPlace) {
       std::string::npos);
   EXPECT_EQ(a_config("{\"program_template\": {\"command\": \"x\"}}\n /* open").mistakes(),
             "2:2: this comment has no end\n");
+}
+
+TEST(GpuManagerTest, ABracketThatIsMissingIsToldAtTheEnd) {
+  const auto told = [](const char* text) { return a_config(text).mistakes(); };
+  EXPECT_EQ(told("{\n\"max_gpus_per_task\": 4"),
+            "2:22: not valid JSON: a '}' is missing at the end, for the "
+            "'{' of line 1\n");
+  EXPECT_THAT(told("{\"program_template\": {\"args\": [\"a\""), HasSubstr("a ']' is missing"));
+  EXPECT_THAT(told("{\"a\": }}"), ::testing::Not(HasSubstr("braces")));
 }
 
 TEST(GpuManagerTest, FixedDevicesAreNotHeeded) {

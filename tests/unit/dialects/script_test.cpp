@@ -176,6 +176,25 @@ TEST(Script, ArraysBecomeBatches) {
       "4");
 }
 
+TEST(Script, AnArrayThatWouldFillTheMemoryIsRefused) {
+  EXPECT_NE(complaints("#!/bin/bash\n#SBATCH --array=0-999999\ntrue\n").find("1000000 tasks that "),
+            std::string::npos);
+  EXPECT_EQ(accepted("#!/bin/bash\n#SBATCH --array=0-9999\ntrue\n").jobs.size(), 10'000U);
+}
+
+TEST(Script, AWorkDirectoryThatIsNotThereIsTold) {
+  Source source;
+  source.text = "#!/bin/bash\n#SBATCH --chdir=/no/where\ntrue\n";
+  source.file_name = "job.sh";
+  source.base_dir = "/";
+  source.lacks_directory = [](const std::filesystem::path& path) { return path == "/no/where"; };
+  const auto file = parse_file(source, {});
+  ASSERT_TRUE(file);
+  ASSERT_EQ(file->warnings.size(), 1U);
+  EXPECT_EQ(file->warnings[0],
+            "job.sh:2:9: cwd '/no/where' is no directory; make it before the job starts");
+}
+
 TEST(Script, BerthLinesAreTheOptionsOfAdd) {
   const auto file = accepted(
       "#!/bin/bash\n"

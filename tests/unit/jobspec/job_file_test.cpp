@@ -98,6 +98,30 @@ TEST(JobFileTest, AWarningMustBeShorterThanTheTimeLimit) {
   EXPECT_EQ(said("{run: x, time: 0, signal: USR1}"), "accepted") << "there is no limit";
 }
 
+TEST(JobFileTest, WarnsOfDirectoriesThatAreNotThere) {
+  const auto file = parse_job_file(
+      "version: 1\ndefaults: {cwd: /there}\njobs:\n- run: x\n- run: y\n  cwd: not\n"
+      "  matrix: {a: [1, 2]}\n",
+      "f.yaml", "/base", Millis{0}, {},
+      [](const std::filesystem::path& path) { return path != "/there"; });
+  ASSERT_TRUE(file);
+  ASSERT_EQ(file->warnings.size(), 1U);
+  EXPECT_EQ(file->warnings[0],
+            "f.yaml:6:8: cwd '/base/not' is no directory; make it before the job starts");
+}
+
+TEST(JobFileTest, WarnsOfSlipsInWordsThatALaunchFillsIn) {
+  const auto file = parse(
+      "version: 1\njobs:\n- run: a --port {prot} {port} ${jobid} {x,y}\n  log: l-{jobid}.txt\n");
+  ASSERT_TRUE(file);
+  ASSERT_EQ(file->warnings.size(), 2U);
+  EXPECT_EQ(file->warnings[0],
+            "f.yaml:3:8: '{prot}' stands for nothing and stays as it is; did you mean '{port}'?");
+  EXPECT_EQ(file->warnings[1],
+            "f.yaml:4:8: '{jobid}' stands for nothing and stays as it is; did you mean "
+            "'{job_id}'?");
+}
+
 TEST(JobFileTest, BoundsNesting) {
   const auto said = complaints(std::string(100'000, '['));
   EXPECT_NE(said.find(": nested too deeply"), std::string::npos) << said;

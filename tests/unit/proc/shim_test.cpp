@@ -176,7 +176,7 @@ TEST_F(ShimTest, ADeletedDirectoryIsNamed) {
   const Verdict verdict = run(job);
   EXPECT_EQ(verdict.failure, FailureClass::cannot_start);
   EXPECT_EQ(verdict.message,
-            "cannot start: " + job.cwd + ": No such file or directory; check the job's cwd");
+            "cannot start: " + job.cwd + ": No such file or directory; check its work directory");
 }
 
 TEST_F(ShimTest, MakesTheLogDirectoryAnew) {
