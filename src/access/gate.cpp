@@ -84,6 +84,7 @@ std::optional<Caller> identify(const HttpRequest& head, const Doorway& doorway, 
     caller.via = Caller::Via::token;
     caller.scope = scope_of(*key);
     caller.key = key->id;
+    caller.name = key->name;
     return caller;
   }
   const std::string secret = cookie_value(header(head, "cookie"), doorway.cookie);
@@ -97,6 +98,7 @@ std::optional<Caller> identify(const HttpRequest& head, const Doorway& doorway, 
   caller.via = Caller::Via::cookie;
   caller.scope = scope_of(*key);
   caller.key = key->id;
+  caller.name = key->name;
   caller.csrf = csrf_of(secret);
   return caller;
 }

@@ -27,6 +27,7 @@ struct Caller {
   Via via = Via::nobody;
   Scope scope = Scope::open;
   std::uint64_t key = 0;  ///< its id; 0: none
+  std::string name;       ///< under which that is kept
   std::string csrf;       ///< what its pages must show; only with a cookie
 };
 

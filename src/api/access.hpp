@@ -61,10 +61,11 @@ struct TokenAnswer {
 [[nodiscard]] Result<TokenAnswer> decode_token_answer(std::string_view body);
 
 struct SessionView {
-  std::string via;    ///< "socket", "token" or "cookie"
-  std::string scope;  ///< "read" or "full"
-  std::string user;   ///< whose instance it is
-  std::string csrf;   ///< empty: none is asked for
+  std::string via;       ///< "socket", "token" or "cookie"
+  std::string scope;     ///< "read" or "full"
+  std::string user;      ///< whose instance it is
+  std::string csrf;      ///< empty: none is asked for
+  std::uint64_t id = 0;  ///< of its token or session; 0: it has none
 };
 [[nodiscard]] std::string encode_session(const SessionView& session);
 
@@ -101,5 +102,7 @@ struct UiAnswer {
 
 inline constexpr std::uint16_t kUsualPort = 29214;
 inline constexpr Millis kLoginTime{5ll * 60 * 1000};
+/// In the instance's directory: sends a browser to a link that nobody else may see.
+inline constexpr std::string_view kLoginPage = "login.html";
 
 }  // namespace berth

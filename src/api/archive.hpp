@@ -255,6 +255,8 @@ class Reader {
     }
   }
   void bytes_list(std::string_view key, std::vector<std::string>& out);
+  /// Whether it is there, for what means something even when it is empty.
+  [[nodiscard]] bool given(std::string_view key) const { return in_.contains(key); }
   /// Refuses the field `key` unless `ok`.
   void check(bool ok, std::string_view key, std::string_view what) {
     if (!ok) {

@@ -31,6 +31,25 @@ void describe(A& a, wire::Ref<A, CauseView> cause) {
 }
 
 template <class A>
+void describe(A& a, wire::Ref<A, ObstacleView> obstacle) {
+  a.need("gpu", obstacle.gpu);
+  a.need("kind", obstacle.kind);
+  a.need("text", obstacle.text);
+  a.unless("free", obstacle.free, 0);
+  a.unless("needed", obstacle.needed, 0);
+  a.unless("margin", obstacle.margin, 0);
+  a.unless("in_use", obstacle.in_use, 0);
+  a.unless("total", obstacle.total, 0);
+  a.unless("rule", obstacle.rule, {});
+  a.unless("strangers", obstacle.strangers, 0);
+  a.unless("own", obstacle.own, false);
+  a.unless("utilization", obstacle.utilization, 0);
+  a.unless("utilization_max", obstacle.utilization_max, 0);
+  a.field("jobs", obstacle.jobs);
+  a.unless("detail", obstacle.detail, {});
+}
+
+template <class A>
 void describe(A& a, wire::Ref<A, GpuProcessView> process) {
   a.need("pid", process.pid);
   a.field("uid", process.uid);

@@ -103,6 +103,14 @@ Status HttpClient::Impl::handshake(const HttpRemote& remote) {
   stream.expires_after(kHandshakePatience);
   tls.async_handshake(asio::ssl::stream_base::client, [&](error_code failure) { error = failure; });
   run();
+  if (error == error_code(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_WRONG_VERSION_NUMBER),
+                          asio::error::get_ssl_category())) {
+    return fail(
+        ErrorCode::refused,
+        fmt::format("{} does not speak TLS on port {}; if it is this machine, or the end of "
+                    "a tunnel, write http://",
+                    remote.host, remote.port));
+  }
   if (error) {
     return fail(ErrorCode::refused,
                 fmt::format("cannot trust {}: {}; if its certificate is your own, name it with "

@@ -196,7 +196,7 @@ class Session final : public HttpSession, public std::enable_shared_from_this<Se
     }
     auto target = parse_target(header_parser_->get().target());
     if (!target) {
-      return refuse(plain_error(400, "malformed request target"));
+      return refuse(plain_error(400, target.error().message));
     }
     head_.path = std::move(target->path);
     head_.query = std::move(target->query);

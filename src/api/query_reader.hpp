@@ -25,7 +25,16 @@ class QueryReader {
  public:
   explicit QueryReader(const Query& query) : rest_(query) {}
 
+  /// Whether there is such a parameter, which is one that is known here.
+  bool has(const std::string& name) {
+    if (std::ranges::find(known_, name) == known_.end()) {
+      known_.push_back(name);
+    }
+    return rest_.contains(name);
+  }
+
   std::optional<std::string> text(const std::string& name) {
+    static_cast<void>(has(name));
     const auto it = rest_.find(name);
     if (it == rest_.end()) {
       return std::nullopt;
@@ -101,7 +110,7 @@ class QueryReader {
   }
 
   void wall_time(const std::string& name, std::optional<Millis>& out) {
-    if (!rest_.contains(name)) {
+    if (!has(name)) {
       return;
     }
     std::uint64_t count = 0;
@@ -117,7 +126,11 @@ class QueryReader {
 
   Status finish() {
     if (!error_ && !rest_.empty()) {
-      failed(rest_.begin()->first, "unknown parameter");
+      failed(rest_.begin()->first,
+             known_.empty()
+                 ? std::string("unknown parameter; there are none here")
+                 : fmt::format("unknown parameter; there {} {}", known_.size() == 1 ? "is" : "are",
+                               fmt::join(known_, ", ")));
     }
     if (error_) {
       return std::unexpected(*error_);
@@ -127,6 +140,7 @@ class QueryReader {
 
  private:
   Query rest_;
+  std::vector<std::string> known_;  ///< what was asked for, in this order
   std::optional<Error> error_;
 };
 

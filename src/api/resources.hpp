@@ -138,6 +138,8 @@ struct PreviewWait {
   std::string after;                         ///< likewise
   std::optional<CauseView> why_before = {};  ///< the same as data
   std::optional<CauseView> why_after = {};
+  std::vector<ObstacleView> gpus_before = {};  ///< the cards of which another thing is said
+  std::vector<ObstacleView> gpus_after = {};
 
   friend bool operator==(const PreviewWait&, const PreviewWait&) = default;
 };

@@ -76,8 +76,8 @@ Result<AttemptQuery> parse_usage_query(const Query& query) {
 
 namespace {
 
-void read_lines(QueryReader& in, const Query& query, AttemptQuery& out) {
-  if (query.contains("lines")) {
+void read_lines(QueryReader& in, AttemptQuery& out) {
+  if (in.has("lines")) {
     in.number("lines", out.lines.emplace());
   }
 }
@@ -88,7 +88,7 @@ Result<AttemptQuery> parse_log_query(const Query& query) {
   AttemptQuery out;
   QueryReader in(query);
   in.number("attempt", out.attempt);
-  read_lines(in, query, out);
+  read_lines(in, out);
   out.download = in.flag("download");
   TRY(in.finish());
   return out;
@@ -99,7 +99,7 @@ Result<AttemptQuery> parse_log_stream_query(const Query& query) {
   QueryReader in(query);
   in.number("attempt", out.attempt);
   in.number("offset", out.offset);
-  read_lines(in, query, out);
+  read_lines(in, out);
   if (out.lines && out.offset > 0) {
     in.failed("lines", "give either offset or lines");
   }
@@ -110,7 +110,7 @@ Result<AttemptQuery> parse_log_stream_query(const Query& query) {
 Result<StreamQuery> parse_stream_query(const Query& query) {
   StreamQuery out;
   QueryReader in(query);
-  if (query.contains("topics")) {
+  if (in.has("topics")) {
     out.events = out.gpus = out.status = false;
     for (const std::string& topic : in.words("topics")) {
       bool* const wanted = topic == "events"   ? &out.events
@@ -125,7 +125,7 @@ Result<StreamQuery> parse_stream_query(const Query& query) {
       }
     }
   }
-  if (query.contains("after")) {
+  if (in.has("after")) {
     in.number("after", out.after.emplace());
   }
   TRY(in.finish());
@@ -141,10 +141,10 @@ Result<ResultsQuery> parse_results_query(const Query& query) {
     in.failed("ids", "give either ids or batch");
   }
   out.metrics = in.words("metric");
-  if (query.contains("by")) {
+  if (in.has("by")) {
     out.by = in.words("by");
   }
-  if (query.contains("over")) {
+  if (in.has("over")) {
     out.over = in.words("over");
   }
   out.take = in.word("take", {"last", "best", "max", "min", "first", "mean"}).value_or("last");

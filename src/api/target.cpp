@@ -1,6 +1,11 @@
 #include "api/target.hpp"
 
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "base/utf8.hpp"
 
 namespace berth {
 namespace {
@@ -34,17 +39,21 @@ std::optional<std::string> percent_decode(std::string_view text, Plus plus) {
   return out.find('\0') == std::string::npos ? std::optional(std::move(out)) : std::nullopt;
 }
 
+std::unexpected<Error> malformed() {
+  return fail(ErrorCode::invalid, "malformed request target");
+}
+
 }  // namespace
 
-std::optional<Target> parse_target(std::string_view target) {
+Result<Target> parse_target(std::string_view target) {
   if (!target.starts_with('/')) {
-    return std::nullopt;
+    return malformed();
   }
   Target result;
   const auto mark = target.find('?');
   auto path = percent_decode(target.substr(0, mark), Plus::literal);
   if (!path) {
-    return std::nullopt;
+    return malformed();
   }
   result.path = std::move(*path);
   std::string_view rest = mark == std::string_view::npos ? "" : target.substr(mark + 1);
@@ -60,9 +69,15 @@ std::optional<Target> parse_target(std::string_view target) {
     auto value = percent_decode(
         equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1),
         Plus::space);
+    if (!name || !value) {
+      return malformed();
+    }
     // One that comes twice is refused: readers would not agree about which of the two counts.
-    if (!name || !value || !result.query.try_emplace(std::move(*name), std::move(*value)).second) {
-      return std::nullopt;
+    if (!result.query.try_emplace(*name, std::move(*value)).second) {
+      return fail(ErrorCode::invalid,
+                  fmt::format("{}: comes twice; give it once, with commas between values where it "
+                              "takes several",
+                              printable(*name)));
     }
   }
   return result;

@@ -2,9 +2,10 @@
 // The target of an HTTP request: a path and a query, percent-encoded.
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/result.hpp"
 
 namespace berth {
 
@@ -13,8 +14,9 @@ struct Target {
   std::map<std::string, std::string> query;
 };
 
-/// None when the target is not an absolute path or has a broken percent sequence.
-[[nodiscard]] std::optional<Target> parse_target(std::string_view target);
+/// An error when the target is not an absolute path, has a broken percent sequence or a parameter
+/// twice.
+[[nodiscard]] Result<Target> parse_target(std::string_view target);
 
 /// Percent-encodes all but unreserved characters and ",".
 [[nodiscard]] std::string percent_encode(std::string_view text);

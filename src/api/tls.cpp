@@ -1,6 +1,8 @@
 #include "api/tls.hpp"
 
 #include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/stat.h>
 
 #include <array>
@@ -64,6 +66,13 @@ Result<std::shared_ptr<TlsIdentity>> TlsIdentity::load(const std::string& certif
     return fail(ErrorCode::invalid, fmt::format("cannot use the key '{}' with the certificate '{}'"
                                                 ": {}",
                                                 key, certificate, error.message()));
+  }
+  // One of another kind, EC beside RSA, is taken by the call above: OpenSSL keeps a pair of each.
+  if (::SSL_CTX_check_private_key(context->native_handle()) != 1) {
+    ::ERR_clear_error();
+    return fail(
+        ErrorCode::invalid,
+        fmt::format("the key '{}' does not belong to the certificate '{}'", key, certificate));
   }
   return std::make_shared<TlsIdentity>(std::move(context));
 }

@@ -364,6 +364,7 @@ struct RestoreView {
 struct WaitAnswer {
   bool done = false;
   std::vector<JobView> jobs;
+  std::vector<std::uint64_t> unknown;  ///< of those asked for, if they are no more than a page
 
   friend bool operator==(const WaitAnswer&, const WaitAnswer&) = default;
 };

@@ -8,6 +8,7 @@
 // answers, so that an older client understands a newer daemon.
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,7 @@ struct KillRequest {
 /// Jobs to forget: those named, or finished ones by what they are.
 struct RemoveRequest {
   std::optional<IdSet> ids;
+  bool all = false;              ///< every finished one: it is to be said
   std::vector<JobState> states;  ///< only these; empty: any that has ended
   std::string queue;             ///< empty: any
   Millis older{0};               ///< ended at least this long ago
@@ -149,6 +151,7 @@ struct EventQuery {
 [[nodiscard]] std::string encode(const JobPage& page);
 /// Only these fields of each job; none: all. They are in the order of the whole.
 [[nodiscard]] std::string encode(const JobPage& page, const std::vector<std::string>& fields);
+[[nodiscard]] std::span<const std::string_view> job_fields();
 [[nodiscard]] bool is_job_field(std::string_view name);
 [[nodiscard]] std::string encode(const JobDetail& detail);
 [[nodiscard]] std::string encode(const WhyView& why);

@@ -91,6 +91,7 @@ void describe(A& a, wire::Ref<A, SessionView> session) {
   a.need("scope", session.scope);
   a.need("user", session.user);
   a.or_null("csrf", session.csrf);
+  a.or_null("id", session.id);
 }
 
 template <class A>

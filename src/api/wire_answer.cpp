@@ -124,25 +124,6 @@ void describe(A& a, wire::Ref<A, JobPage> page) {
 }
 
 template <class A>
-void describe(A& a, wire::Ref<A, ObstacleView> obstacle) {
-  a.need("gpu", obstacle.gpu);
-  a.need("kind", obstacle.kind);
-  a.need("text", obstacle.text);
-  a.unless("free", obstacle.free, 0);
-  a.unless("needed", obstacle.needed, 0);
-  a.unless("margin", obstacle.margin, 0);
-  a.unless("in_use", obstacle.in_use, 0);
-  a.unless("total", obstacle.total, 0);
-  a.unless("rule", obstacle.rule, {});
-  a.unless("strangers", obstacle.strangers, 0);
-  a.unless("own", obstacle.own, false);
-  a.unless("utilization", obstacle.utilization, 0);
-  a.unless("utilization_max", obstacle.utilization_max, 0);
-  a.field("jobs", obstacle.jobs);
-  a.unless("detail", obstacle.detail, {});
-}
-
-template <class A>
 void describe(A& a, wire::Ref<A, ReasonView> reason) {
   a.field("kind", reason.kind);
   a.field("text", reason.text);
@@ -255,6 +236,7 @@ template <class A>
 void describe(A& a, wire::Ref<A, WaitAnswer> answer) {
   a.need("done", answer.done);
   a.need("jobs", answer.jobs);
+  a.field("unknown", answer.unknown);
 }
 
 namespace {
@@ -325,15 +307,19 @@ std::string encode(const JobPage& page) {
   return write(page);
 }
 
-bool is_job_field(std::string_view name) {
-  constexpr std::array<std::string_view, 31> kFields{
+std::span<const std::string_view> job_fields() {
+  static constexpr std::array<std::string_view, 31> kFields{
       "id",       "name",        "state",        "queue",      "priority",      "gpus",
       "gpus_max", "node",        "attempts",     "exit_code",  "failure_class", "reason",
       "batch",    "owner",       "submitted_at", "started_at", "ended_at",      "message",
       "command",  "retries",     "retries_used", "excused",    "gpu_memory",    "cwd",
       "log",      "gpu_indices", "gpu_uuids",    "expedited",  "params",        "attempt",
       "why"};
-  return std::ranges::find(kFields, name) != kFields.end();
+  return kFields;
+}
+
+bool is_job_field(std::string_view name) {
+  return std::ranges::find(job_fields(), name) != job_fields().end();
 }
 
 std::string encode(const JobPage& page, const std::vector<std::string>& fields) {

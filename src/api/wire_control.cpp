@@ -84,8 +84,12 @@ void describe(A& a, wire::Ref<A, MoveRequest> request) {
   }
   a.unless("before", request.before, 0);
   a.unless("queue", request.queue, {});
-  a.unless("priority", request.priority, 5);
   using To = event::Move::To;
+  if (request.to == To::priority) {
+    a.need("priority", request.priority);
+  } else {
+    a.unless("priority", request.priority, 5);
+  }
   a.check(request.to != To::before || request.before != 0, "before", "name the job");
   a.check(request.queue.size() <= kNameMax && (request.to != To::queue || !request.queue.empty()),
           "queue", "must have 1 to 1024 bytes");

@@ -1,6 +1,7 @@
 // The queries of reading routes.
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <ranges>
 #include <tuple>
@@ -143,6 +144,22 @@ void read_name(QueryReader& in, JobQuery& out) {
   }
 }
 
+std::vector<std::string_view> state_names() {
+  std::vector<std::string_view> names;
+  for (const JobState state :
+       {JobState::queued, JobState::running, JobState::paused, JobState::succeeded,
+        JobState::failed, JobState::killed, JobState::cancelled}) {
+    names.push_back(to_string(state));
+  }
+  return names;
+}
+
+/// Whether such a page may have told this place: every job has a priority and a state, though not
+/// all have started or ended.
+bool fits(const ListPlace& place, JobSort sort) {
+  return place == ListPlace{} || place.key || (sort != JobSort::priority && sort != JobSort::state);
+}
+
 }  // namespace
 
 Result<JobQuery> parse_job_query(const Query& query) {
@@ -155,7 +172,8 @@ Result<JobQuery> parse_job_query(const Query& query) {
       if (const auto state = job_state_from(word)) {
         out.states.push_back(*state);
       } else {
-        in.failed("state", fmt::format("there is no job state \"{}\"", word));
+        in.failed("state", fmt::format("there is no job state \"{}\"; there are {}", word,
+                                       fmt::join(state_names(), ", ")));
       }
       if (word.size() == rest.size()) {
         break;
@@ -186,10 +204,15 @@ Result<JobQuery> parse_job_query(const Query& query) {
                                     fmt::join(kJobSorts | std::views::keys, ", "), *sort));
     }
   }
+  if (!fits(out.after, out.sort)) {
+    in.failed("after", fmt::format("is no `next` of a page by {}; go on with the same sort",
+                                   to_string(out.sort)));
+  }
   out.fields = in.words("fields");
   for (const std::string& field : out.fields) {
     if (!is_job_field(field)) {
-      in.failed("fields", fmt::format("a job has no field \"{}\"", field));
+      in.failed("fields", fmt::format("a job has no field \"{}\"; there are {}", field,
+                                      fmt::join(job_fields(), ", ")));
     }
   }
   TRY(in.finish());
@@ -262,6 +285,17 @@ std::string event_query_target(const EventQuery& query) {
   return target.take();
 }
 
+namespace {
+
+/// What history has lines of.
+constexpr std::array<std::string_view, 23> kEventKinds{
+    "submitted",      "started",   "succeeded", "failed",    "killed",    "cancelled",
+    "kill_requested", "retried",   "requeued",  "revoked",   "revived",   "paused",
+    "resumed",        "expedited", "moved",     "changed",   "gives_way", "parked",
+    "unparked",       "stray",     "drained",   "undrained", "removed"};
+
+}  // namespace
+
 Result<EventQuery> parse_event_query(const Query& query) {
   EventQuery out;
   QueryReader in(query);
@@ -277,15 +311,16 @@ Result<EventQuery> parse_event_query(const Query& query) {
   if (const auto kinds = in.text("kind")) {
     for (std::size_t at = 0; at <= kinds->size();) {
       const std::size_t comma = std::min(kinds->find(',', at), kinds->size());
-      out.kinds.push_back(kinds->substr(at, comma - at));
+      std::string kind = kinds->substr(at, comma - at);
+      if (std::ranges::find(kEventKinds, kind) == kEventKinds.end()) {
+        in.failed("kind", fmt::format("there are no events \"{}\"; there are {}", kind,
+                                      fmt::join(kEventKinds, ", ")));
+      }
+      out.kinds.push_back(std::move(kind));
       at = comma + 1;
     }
   }
-  std::uint64_t since = 0;
-  in.number("since", since);
-  if (query.contains("since")) {
-    out.since = Millis(since);
-  }
+  in.wall_time("since", out.since);
   out.descending = in.word("order", {"asc", "desc"}).value_or("asc") == "desc";
   TRY(in.finish());
   return out;

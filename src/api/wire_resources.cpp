@@ -124,6 +124,8 @@ void describe(wire::Writer& a, const PreviewWait& wait) {
   a.or_null("after", wait.after);
   a.unless("why_before", wait.why_before, {});
   a.unless("why_after", wait.why_after, {});
+  a.unless("gpus_before", wait.gpus_before, {});
+  a.unless("gpus_after", wait.gpus_after, {});
 }
 
 void describe(wire::Writer& a, const PreviewView& preview) {

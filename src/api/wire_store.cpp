@@ -7,17 +7,18 @@ namespace berth {
 
 template <class A>
 void describe(A& a, wire::Ref<A, RemoveRequest> request) {
-  std::string ids = request.ids ? request.ids->to_string() : std::string();
-  a.unless("ids", ids, "");
-  if constexpr (!A::kWriting) {
-    if (!ids.empty()) {
-      auto parsed = IdSet::parse(ids);
+  if constexpr (A::kWriting) {
+    a.unless("ids", request.ids ? request.ids->to_string() : "", "");
+  } else {
+    std::string ids;
+    a.field("ids", ids);
+    if (a.given("ids")) {
+      auto parsed = IdSet::parse(ids);  // an empty text names nothing, and does not mean all
       a.check(parsed.has_value(), "ids", parsed ? "" : parsed.error().message);
-      if (parsed) {
-        request.ids = std::move(*parsed);
-      }
+      request.ids = parsed ? std::move(*parsed) : IdSet();
     }
   }
+  a.unless("all", request.all, false);
   a.unless("states", request.states, {});
   a.unless("queue", request.queue, "");
   a.unless("older_ms", request.older, Millis(0));
@@ -25,6 +26,13 @@ void describe(A& a, wire::Ref<A, RemoveRequest> request) {
   a.unless("after", request.after, 0);
   a.unless("dry_run", request.dry_run, false);
   a.check(request.older >= Millis(0), "older_ms", "must not be negative");
+  const bool filtered = !request.states.empty() || !request.queue.empty() ||
+                        request.older > Millis(0) || request.keep > 0;
+  a.check(request.ids || filtered || request.all, "ids",
+          "say which: ids, as \"3,5-9\", or finished jobs by states, queue, older_ms or keep, or "
+          "\"all\": true");
+  a.check(!request.all || (!request.ids && !filtered), "all",
+          "means every finished job; leave out what says which");
   for (const JobState state : request.states) {
     a.check(is_terminal(state), "states", "only jobs that have ended are removed by their state");
   }

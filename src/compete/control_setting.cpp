@@ -208,7 +208,17 @@ std::string target_yaml(const ControlSetting& setting, const std::string& file) 
   if (value == setting.values.end() || value->second.empty()) {
     return {};
   }
-  return (std::filesystem::path(file).parent_path() / value->second).lexically_normal().native();
+  const auto path = (std::filesystem::path(file).parent_path() / value->second).lexically_normal();
+  std::error_code error;
+  const bool usual = value->second == find_setting(kTarget)->usual;
+  return usual && !std::filesystem::exists(path, error) ? std::string() : path.native();
+}
+
+std::string missing_target(const ControlSetting& setting, const std::string& file) {
+  const std::string target = target_yaml(setting, file);
+  std::error_code error;
+  const auto found = std::filesystem::status(target, error);
+  return found.type() == std::filesystem::file_type::not_found ? target : std::string();
 }
 
 }  // namespace berth::compete

@@ -41,7 +41,10 @@ struct ControlSetting {
 [[nodiscard]] Status save_control_setting(const std::string& file,
                                           const std::map<std::string, std::string>& values);
 
-/// The configuration that command files are started with; empty: the one beside them.
+/// The configuration that command files are started with; empty: the one beside them, as where the
+/// usual one is named and not there.
 [[nodiscard]] std::string target_yaml(const ControlSetting& setting, const std::string& file);
+/// The same if it is not there, so that nothing can be started; else empty.
+[[nodiscard]] std::string missing_target(const ControlSetting& setting, const std::string& file);
 
 }  // namespace berth::compete

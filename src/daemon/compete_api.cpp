@@ -226,7 +226,8 @@ void CompeteApi::set_settings(const HttpRequest& request, Respond respond) {
       [file = places().control_setting(), values = decode_settings(request.body)]() -> Answer {
         TRY_ASSIGN(const auto wanted, values);
         TRY(compete::save_control_setting(file, wanted));
-        return ok(encode_saved_settings(wanted));
+        TRY_ASSIGN(const auto setting, compete::read_control_setting(file));
+        return ok(encode_saved_settings(wanted, compete::missing_target(setting, file)));
       },
       std::move(respond));
 }

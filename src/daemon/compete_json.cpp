@@ -71,14 +71,22 @@ json::array queues_array(const std::vector<CommandQueue>& queues) {
   return out;
 }
 
-json::array problems_array(const std::vector<Diagnostic>& mistakes) {
+/// Of the command file itself, or of another that it is started with.
+bool is_of(const ConfigFile& file, const Diagnostic& mistake) {
+  return mistake.file == file.path || mistake.file == file.file_name;
+}
+
+json::array problems_array(const ConfigFile& file, const std::vector<Diagnostic>& mistakes) {
+  const auto place = [](std::uint32_t number) {
+    return number == 0 ? json::value() : json::value(number);
+  };
   json::array out;
   for (const Diagnostic& mistake : mistakes) {
     json::object one;
     one["severity"] = "error";
-    one["file"] = to_utf8(mistake.file);
-    one["line"] = mistake.at.line;
-    one["column"] = mistake.at.column;
+    one["file"] = is_of(file, mistake) ? json::value() : json::value(to_utf8(mistake.file));
+    one["line"] = place(mistake.at.line);
+    one["column"] = place(mistake.at.column);
     one["message"] = to_utf8(mistake.message);
     out.push_back(std::move(one));
   }
@@ -93,7 +101,7 @@ void add_content(json::object& out, Cards mode, const ConfigText& config) {
     tree.mistakes.push_back({config.file.file_name, {1, 1}, config.trouble});
   }
   out["queues"] = queues_array(tree.queues);
-  out["problems"] = problems_array(tree.mistakes);
+  out["problems"] = problems_array(config.file, tree.mistakes);
   out["version"] = compete::version_of(text);
 }
 
@@ -318,17 +326,18 @@ Result<ConfigEdit> decode_config(std::string_view body, Cards mode, std::uint32_
 }
 
 HttpResponse mistakes_response(const ConfigFile& file, const std::vector<Diagnostic>& mistakes) {
-  const Error error{
-      ErrorCode::invalid,
-      mistakes.size() == 1
-          ? fmt::format("{}:{}:{}: {}", to_utf8(mistakes[0].file), mistakes[0].at.line,
-                        mistakes[0].at.column, to_utf8(mistakes[0].message))
-          : fmt::format("'{}' has {} mistakes; the first: {}:{}:{}: {}", file.file_name,
-                        mistakes.size(), to_utf8(mistakes[0].file), mistakes[0].at.line,
-                        mistakes[0].at.column, to_utf8(mistakes[0].message))};
+  const Diagnostic& first = mistakes.front();
+  const std::string place =
+      first.at.line == 0 ? std::string() : fmt::format(":{}:{}", first.at.line, first.at.column);
+  const std::string text =
+      fmt::format("{}{}: {}", to_utf8(first.file), place, to_utf8(first.message));
+  const Error error{ErrorCode::invalid, mistakes.size() == 1
+                                            ? text
+                                            : fmt::format("'{}' has {} mistakes; the first: {}",
+                                                          file.file_name, mistakes.size(), text)};
   HttpResponse response = error_response(error);
   json::value body = json::parse(response.body);
-  body.get_object()["problems"] = problems_array(mistakes);
+  body.get_object()["problems"] = problems_array(file, mistakes);
   response.status = kUnprocessable;
   response.body = json::serialize(body);
   return response;
@@ -400,7 +409,8 @@ Result<std::map<std::string, std::string>> decode_settings(std::string_view body
   return values;
 }
 
-std::string encode_saved_settings(const std::map<std::string, std::string>& values) {
+std::string encode_saved_settings(const std::map<std::string, std::string>& values,
+                                  const std::string& missing) {
   json::object out = done(fmt::format("{} saved", values.size()));
   out["requires_restart"].emplace_array();
   json::array& warnings = out["warnings"].emplace_array();  // last: others would move it
@@ -408,6 +418,11 @@ std::string encode_saved_settings(const std::map<std::string, std::string>& valu
     if (!def.used && values.contains(std::string(def.key))) {
       warnings.emplace_back(fmt::format("{} changes nothing here: {}", def.key, def.meaning));
     }
+  }
+  if (!missing.empty()) {
+    warnings.emplace_back(to_utf8(fmt::format(
+        "target-yaml-path: there is no file '{}'; nothing can be started until it is there",
+        missing)));
   }
   return json::serialize(out);
 }

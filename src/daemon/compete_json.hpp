@@ -43,7 +43,7 @@ struct ConfigEdit {
 [[nodiscard]] Result<ConfigEdit> decode_config(std::string_view body, compete::Cards mode,
                                                std::uint32_t index);
 
-/// 422 with what is wrong and where.
+/// 422 with what is wrong and where; line 0: no place of it.
 [[nodiscard]] HttpResponse mistakes_response(const compete::ConfigFile& file,
                                              const std::vector<Diagnostic>& mistakes);
 
@@ -55,8 +55,10 @@ struct ConfigEdit {
 [[nodiscard]] std::string encode_settings(const compete::ControlSetting& setting,
                                           const std::string& file);
 [[nodiscard]] Result<std::map<std::string, std::string>> decode_settings(std::string_view body);
-/// The answer to a change: which of them do nothing here.
-[[nodiscard]] std::string encode_saved_settings(const std::map<std::string, std::string>& values);
+/// The answer to a change: which of them do nothing here. `missing`: the configuration they name is
+/// not there; empty: it is.
+[[nodiscard]] std::string encode_saved_settings(const std::map<std::string, std::string>& values,
+                                                const std::string& missing);
 
 /// What became of a start.
 struct StartedConfig {

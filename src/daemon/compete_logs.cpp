@@ -150,8 +150,10 @@ Result<EndLink> CompeteApi::find_owner(const compete::Places& places, const std:
   if (own) {
     return EndLink::refuse;
   }
-  TRY_ASSIGN(const auto bindings, compete::LogBindings(places.log_bindings()).read());
-  for (const auto& [key, binding] : bindings) {
+  // A file of bindings that cannot be read says nothing of the logs of jobs.
+  const auto bindings = compete::LogBindings(places.log_bindings()).read();
+  for (const auto& [key, binding] :
+       bindings.value_or(std::map<std::string, compete::LogBinding>())) {
     if (const auto bound = clean_path(binding.log_path); bound && *bound == path) {
       return EndLink::follow;  // somebody has named just this path
     }
@@ -180,6 +182,7 @@ Result<EndLink> CompeteApi::find_owner(const compete::Places& places, const std:
       return EndLink::refuse;
     }
   }
+  TRY(bindings);
   // Whether there is such a file is nobody's business either.
   return fail(ErrorCode::refused,
               fmt::format("'{}' is the log of no job here, and bound to no process; POST "

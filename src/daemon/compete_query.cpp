@@ -109,6 +109,9 @@ Result<std::uint32_t> CompeteQuery::config_index() const {
 
 Result<compete::ProcessPlace> CompeteQuery::place() const {
   compete::ProcessPlace place;
+  if (!values_.contains("mode")) {
+    return fail(ErrorCode::invalid, "mode is missing");
+  }
   auto mode = compete::mode_from(text("mode"));
   if (!mode) {
     mode.error().code = ErrorCode::invalid;  // here it is a value, no part of a path

@@ -91,9 +91,16 @@ Result<CompeteApi::Prepared> CompeteApi::prepare(const Places& places, Cards mod
   }
   const std::string setting_file = places.control_setting();
   TRY_ASSIGN(const auto setting, compete::read_control_setting(setting_file));
+  Prepared prepared;
+  if (const std::string missing = compete::missing_target(setting, setting_file);
+      !missing.empty()) {
+    prepared.refusal = mistakes_response(
+        file,
+        {{setting_file, {0, 0}, fmt::format("target-yaml-path: there is no file '{}'", missing)}});
+    return prepared;
+  }
   Parsed parsed =
       parse_config(places, file, mode, text, compete::target_yaml(setting, setting_file));
-  Prepared prepared;
   if (!parsed) {
     prepared.refusal = mistakes_response(file, parsed.error());
     return prepared;
@@ -101,7 +108,7 @@ Result<CompeteApi::Prepared> CompeteApi::prepare(const Places& places, Cards mod
   parsed->traits.log = fmt::format("scheduler_{}_{}.log", compete::to_string(mode), index);
   prepared.warnings = std::move(parsed->warnings);
   TRY(write_derived(parsed->derived));
-  prepare_state_directory(parsed->traits.state_dir);
+  prepare_state_directory(parsed->traits);
   prepared.submit = to_submission(std::move(*parsed), 0);
   TRY(complete_submission(prepared.submit, config_.dir));
   TRY(check_submission(prepared.submit.jobs));

@@ -30,6 +30,23 @@ std::vector<std::pair<std::string, std::string>> no_more_tries() {
           {"retry_config.node_lost", "0"},     {"retry_config.preempted", "0"}};
 }
 
+/// By the number that berth has for every batch, or by what it was started as.
+bool is_called(const FoundBatch& batch, std::uint64_t pid) {
+  return batch.traits.pid == pid || kSchedulerPids + batch.id.value == pid;
+}
+
+/// Processes have numbers again that others had before them.
+std::unexpected<Error> several(const std::vector<FoundBatch>& batches, std::uint64_t pid) {
+  std::string all;
+  for (const FoundBatch& batch : batches) {
+    all += fmt::format("{}batch {} ('{}') as {}", all.empty() ? "" : ", ", batch.id.value,
+                       printable(batch.traits.config_file), kSchedulerPids + batch.id.value);
+  }
+  return fail(ErrorCode::conflict,
+              fmt::format("{} batches were started as {}; stop one by its own number: {}",
+                          batches.size(), pid, all));
+}
+
 }  // namespace
 
 struct CompeteApi::StopWork {
@@ -82,15 +99,17 @@ void CompeteApi::stop_pid(const RouteMatch& match, const HttpRequest& request, R
       request,
       [pid](StoreReader& reader, std::vector<BatchId> live) -> Result<FoundBatch> {
         TRY_ASSIGN(auto batches, command_batches(reader, std::move(live)));
-        const auto found = std::ranges::find_if(
-            batches, [&](const FoundBatch& batch) { return batch.traits.pid == pid; });
-        if (found == batches.end()) {
+        std::erase_if(batches, [&](const FoundBatch& batch) { return !is_called(batch, pid); });
+        if (batches.empty()) {
           return fail(ErrorCode::not_found,
                       fmt::format("nothing that was started as {} waits or runs; GET "
                                   "/api/scheduler/running tells what does",
                                   pid));
         }
-        return std::move(*found);
+        if (batches.size() > 1) {
+          return several(batches, pid);
+        }
+        return std::move(batches.front());
       },
       std::move(respond));
 }

@@ -14,11 +14,14 @@
 #include "daemon/log.hpp"
 #include "daemon/machine.hpp"
 #include "gpu/host_facts.hpp"
+#include "submit/submission.hpp"
 
 namespace berth {
 namespace {
 
 constexpr Millis kSpaceCheck{5'000};
+constexpr Millis kLookAwaited{1'000};      ///< by those to whom an older one can be told
+constexpr Millis kFailedLookAwaited{250};  ///< the same, where the one before has failed
 
 }  // namespace
 
@@ -84,7 +87,7 @@ void Daemon::Impl::find_papers(AttemptId id, std::function<void(EvidencePlaces)>
   }
   readers->post([this, batch, papers = std::move(papers), then = std::move(then)]() mutable {
     const auto found = traits->traits(batch);
-    const bool has = found && *found && !(*found)->state_dir.empty();
+    const bool has = found && *found && has_state_files(**found);
     papers.state_file = has ? uni_id_file((*found)->state_dir) : std::string();
     loop.post([this, batch, papers = std::move(papers), then = std::move(then)]() mutable {
       if (state_files.size() >= kKept) {
@@ -120,6 +123,37 @@ void Daemon::Impl::look_at_host_again() {
       look_at_host_again();
     }
   });
+}
+
+/// A driver that hangs keeps nobody waiting who can be told what is known: the look goes on.
+void Daemon::Impl::after_fresh_look(std::function<void()> then) {
+  if (gpus.none) {
+    then();
+    return;
+  }
+  struct Awaited {
+    std::function<void()> then;
+    Loop::Handle limit;
+
+    void end() {
+      limit.reset();
+      if (const auto told = std::exchange(then, nullptr)) {
+        told();
+      }
+    }
+  };
+  const auto waiting = std::make_shared<Awaited>(Awaited{std::move(then), {}});
+  const State& state = engine->state();
+  const bool failed = !state.probe_error.empty();
+  if (state.seen || failed) {
+    waiting->limit = loop.after(failed ? kFailedLookAwaited : kLookAwaited,
+                                [weak = std::weak_ptr<Awaited>(waiting)] {
+                                  if (const auto held = weak.lock()) {
+                                    held->end();
+                                  }
+                                });
+  }
+  prober->after_fresh([waiting] { waiting->end(); });
 }
 
 void Daemon::Impl::open_board() {

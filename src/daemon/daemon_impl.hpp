@@ -84,6 +84,7 @@ struct Daemon::Impl {
   void emit(Event event);
   void sample();
   void look_at_host_again();
+  void after_fresh_look(std::function<void()> then);
   void wake(Millis at);
   void watch_space();
   void apply_settings(const Settings::Values& values, std::function<void()> then);

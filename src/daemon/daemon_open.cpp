@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "api/access.hpp"
 #include "daemon/bash_env.hpp"
 #include "daemon/daemon_impl.hpp"
 #include "daemon/first_state.hpp"
@@ -20,6 +21,7 @@
 #include "daemon/state_directory.hpp"
 #include "proc/cgroup.hpp"
 #include "proc/survivors.hpp"
+#include "submit/submission.hpp"
 
 namespace berth {
 
@@ -91,7 +93,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options,
     if (last.first != batch) {
       // The store failing is nothing to keep a job from starting: then it only cannot name a pid.
       const auto found = self->payloads->traits(batch);
-      const bool has = found && *found && !(*found)->state_dir.empty();
+      const bool has = found && *found && has_state_files(**found);
       last = {batch, has ? uni_id_file((*found)->state_dir) : std::string()};
     }
     return last.second;
@@ -222,6 +224,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options,
       [](const std::string& why) { spdlog::warn("event=stop_problem why={}", log_value(why)); });
   DoorConfig door;
   door.file = paths.dir + "/access.json";
+  door.login_page = fmt::format("{}/{}", paths.dir, kLoginPage);
   door.instance = impl->store->instance_id();
   door.node = host_name();
   door.owner = ::getuid();
@@ -259,11 +262,7 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const DaemonOptions& options,
     }
   };
   serving.after_fresh_look = [self, board = serving.after_board_look](std::function<void()> then) {
-    if (self->gpus.none) {
-      then();
-    } else {
-      self->prober->after_fresh([board, then = std::move(then)] { board(then); });
-    }
+    self->after_fresh_look([board, then = std::move(then)] { board(then); });
   };
   impl->service = std::make_unique<Service>(impl->loop, *impl->engine, *impl->readers,
                                             std::move(reader), *impl->keeper, *impl->settings,

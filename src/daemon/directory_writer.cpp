@@ -90,9 +90,11 @@ DirectoryWriter::~DirectoryWriter() {
   shared_->wake.notify_all();
 }
 
-void DirectoryWriter::post(BatchId batch, BatchFiles files, std::uint64_t seq) {
+void DirectoryWriter::post(std::map<BatchId, BatchFiles> batches, std::uint64_t seq) {
   const std::scoped_lock lock(shared_->mutex);
-  shared_->pending[batch].add(std::move(files));
+  for (auto& [batch, files] : batches) {
+    shared_->pending[batch].add(std::move(files));
+  }
   shared_->posted = seq;
   if (!shared_->running) {
     shared_->running = true;

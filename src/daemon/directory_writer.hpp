@@ -34,7 +34,7 @@ class DirectoryWriter {
 
   /// To be written soon; joined with what has not been written yet. `seq` is the last of history
   /// that it covers.
-  void post(BatchId batch, BatchFiles files, std::uint64_t seq);
+  void post(std::map<BatchId, BatchFiles> batches, std::uint64_t seq);
 
   /// Up to where history has been written down; none: all of it.
   [[nodiscard]] std::optional<std::uint64_t> behind() const;

@@ -1,6 +1,7 @@
 #include "daemon/door.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +22,7 @@ constexpr Millis kHeaderTimeout{20'000};
 constexpr Millis kBodyTimeout{60'000};
 constexpr Millis kWriteTimeout{30'000};
 constexpr Millis kCertificateLook{5'000};
+constexpr Millis kNextTry{5'000};      ///< to listen, once it has failed
 constexpr Millis kExpiryLook{60'000};  ///< at the latest: the clock may be set
 
 /// Strangers can connect there, so patience is shorter than on the unix socket.
@@ -71,6 +73,7 @@ Door::Door(Loop& loop, DoorConfig config, Hooks hooks, AccessFile file)
       files_(std::make_unique<Worker>("door")),
       packer_(std::make_unique<Worker>("packer")) {
   keys_.prune(read_clock().wall);
+  ::unlink(config_.login_page.c_str());  // codes do not outlive the daemon
 }
 
 void Door::configure(const ListenSettings& settings) {
@@ -82,28 +85,51 @@ void Door::configure(const ListenSettings& settings) {
   close();
   set_problem({});
   watch_expiry();
-  const bool asked = !settings_.on && keys_.file().port != 0;
-  if (!settings_.on.value_or(false) && !asked) {
-    return;
+  if (settings_.on.value_or(false) || asked_for()) {
+    listen_as_said([](const Status&) {});
   }
-  Wanted wanted{settings_.port, settings_.port != 0};
-  if (asked) {
-    wanted = {keys_.file().port, false};
-  }
-  listen(wanted, [this, asked, port = wanted.port](const Status& done) {
-    if (!done) {
-      set_problem(done.error().message);
-      hooks_.complain(problem_);
-    } else if (asked && moved_) {
-      // Whoever has it now is sent the tokens of scripts that know only the old one.
-      set_problem(
-          fmt::format("listen: port {} is somebody else's now, and the console is at {}/ui/; tell "
-                      "whoever uses the old one, and berth ui --port {} to stay, or --port {} once "
-                      "that is free",
-                      port, base_url(), server_->port(), port));
-      hooks_.complain(problem_);
+}
+
+bool Door::asked_for() const {
+  return !settings_.on && keys_.file().port != 0;
+}
+
+/// A port is let go, a key is closed to others, a certificate is mended, and nobody tells us.
+void Door::listen_as_said(Then then) {
+  const bool asked = asked_for();
+  const Wanted wanted =
+      asked ? Wanted{keys_.file().port, false} : Wanted{settings_.port, settings_.port != 0};
+  listen(wanted, [this, asked, change = change_ + 1, then = std::move(then)](const Status& done) {
+    if (change == change_ && !stopped_) {
+      if (!done) {
+        complain(done.error().message);
+        next_try_ = loop_.after(kNextTry, [this] { listen_as_said([](const Status&) {}); });
+      } else if (moved_) {
+        complain(told_of_move(asked));
+      }
     }
+    then(done);
   });
+}
+
+/// Whoever has the port now is sent the tokens of scripts that know only that one.
+std::string Door::told_of_move(bool asked) const {
+  const std::uint16_t port = asked ? keys_.file().port : kUsualPort;
+  const std::string where = fmt::format(
+      "listen: port {} is somebody else's now, and the console is at {}/ui/; tell whoever uses the "
+      "old one, and",
+      port, base_url());
+  return asked ? fmt::format("{} berth ui --port {} to stay, or --port {} once that is free", where,
+                             server_->port(), port)
+               : fmt::format("{} write listen: {} in berth.yaml to stay", where, server_->port());
+}
+
+/// In the log once, however often it is tried again.
+void Door::complain(std::string problem) {
+  if (problem != problem_) {
+    hooks_.complain(problem);
+  }
+  set_problem(std::move(problem));
 }
 
 void Door::set_problem(std::string problem) {
@@ -113,6 +139,7 @@ void Door::set_problem(std::string problem) {
 
 void Door::listen(Wanted wanted, Then then) {
   const std::uint64_t change = ++change_;
+  next_try_.reset();
   if (const Status usable = check_listen(settings_); !usable) {
     then(usable);
     return;
@@ -281,6 +308,7 @@ bool Door::serve_console(const HttpRequest& request, const Respond& respond) {
 void Door::close() {
   ++change_;
   certificate_look_.reset();
+  next_try_.reset();
   if (server_) {
     server_->stop();
     server_.reset();
@@ -310,6 +338,13 @@ void Door::watch_expiry() {
   });
 }
 
+/// `berth ui` leaves the link there for a browser, which may take its time.
+void Door::remove_login_page() {
+  login_page_ = loop_.after(kLoginTime, [this] {
+    files_->post([file = config_.login_page] { ::unlink(file.c_str()); });
+  });
+}
+
 void Door::save(Then then) {
   drop_expired();
   watch_expiry();
@@ -327,7 +362,9 @@ void Door::save(Then then) {
 void Door::stop() {
   stopped_ = true;
   certificate_look_.reset();
+  next_try_.reset();
   expiry_look_.reset();
+  login_page_.reset();
   if (server_) {
     server_->stop();
   }

@@ -20,9 +20,10 @@
 namespace berth {
 
 struct DoorConfig {
-  std::string file;      ///< access.json
-  std::string instance;  ///< its id
-  std::string node;      ///< the name of the machine
+  std::string file;        ///< access.json
+  std::string login_page;  ///< what `berth ui` shows a browser
+  std::string instance;    ///< its id
+  std::string node;        ///< the name of the machine
   std::uint32_t owner = 0;
   std::string user;  ///< his name
 };
@@ -63,7 +64,13 @@ class Door {
   using Then = std::function<void(const Status&)>;
   void listen(Wanted wanted, Then then);
   [[nodiscard]] Status bind(Wanted wanted, const std::shared_ptr<TlsIdentity>& tls);
+  /// Whether `berth ui` has, and berth.yaml leaves it to that.
+  [[nodiscard]] bool asked_for() const;
+  /// Listens as berth.yaml or `berth ui` says, and tries again until it can.
+  void listen_as_said(Then then);
+  [[nodiscard]] std::string told_of_move(bool asked) const;
   void set_problem(std::string problem);
+  void complain(std::string problem);
   /// A certificate lives for weeks, and whoever renews it does not think of us.
   void watch_certificate();
   void look_at_certificate();
@@ -73,6 +80,7 @@ class Door {
   [[nodiscard]] std::string base_url() const;
   void drop_expired();
   void watch_expiry();
+  void remove_login_page();
   void close();
   /// Writes the keys down; `then` may tell of what has changed.
   void save(Then then);
@@ -103,7 +111,9 @@ class Door {
   std::string problem_;  ///< why there is none although there should be, or what is wrong
   std::string stamp_;    ///< of the certificate and key that were read last
   Loop::Handle certificate_look_;
+  Loop::Handle next_try_;
   Loop::Handle expiry_look_;
+  Loop::Handle login_page_;
   bool moved_ = false;        ///< the usual port was taken
   std::uint64_t change_ = 0;  ///< counts configurations, so that one that comes late is dropped
   bool configured_ = false;

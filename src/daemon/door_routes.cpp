@@ -81,6 +81,7 @@ void Door::session(const HttpRequest& request, const Respond& respond) const {
     view.via = request.caller->via == Caller::Via::cookie ? "cookie" : "token";
     view.scope = request.caller->scope == Scope::full ? "full" : "read";
     view.csrf = request.caller->csrf;
+    view.id = request.caller->key;
   }
   respond(ok(encode_session(view)));
 }
@@ -226,11 +227,25 @@ void Door::open_ui(const HttpRequest& request, Respond respond) {
     }
     return;
   }
-  if (settings_.on) {
-    respond(
-        error_response({ErrorCode::conflict,
-                        server_ ? "berth.yaml says where to listen; change it there"
-                                : fmt::format("cannot listen as berth.yaml says: {}", problem_)}));
+  const auto elsewhere_said = [](const Respond& to) {
+    to(error_response({ErrorCode::conflict, "berth.yaml says where to listen; change it there"}));
+  };
+  if (settings_.on && server_) {
+    return elsewhere_said(respond);
+  }
+  if (settings_.on) {  // what was in the way may be gone
+    listen_as_said(
+        [this, elsewhere_said, asked = *asked, respond = std::move(respond)](const Status& done) {
+          if (!done) {
+            respond(error_response(
+                {ErrorCode::conflict,
+                 fmt::format("cannot listen as berth.yaml says: {}", done.error().message)}));
+          } else if (asked.port != 0 && asked.port != server_->port()) {
+            elsewhere_said(respond);
+          } else {
+            give_link(asked.scope, respond);
+          }
+        });
     return;
   }
   // The old one goes only when the answer, which it may have to carry, is on its way.
@@ -268,6 +283,7 @@ void Door::give_link(const std::string& scope, const Respond& respond) {
   answer.address = address_;
   answer.port = server_->port();
   answer.moved = moved_;
+  remove_login_page();
   respond(ok(encode_ui(answer)));
 }
 

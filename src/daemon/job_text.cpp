@@ -125,7 +125,7 @@ std::expected<event::Submit, Problems> submission_of(JobFile file, const std::st
   if (const auto written = write_derived(file.derived); !written) {
     return std::unexpected(whole(written.error().message));
   }
-  prepare_state_directory(file.traits.state_dir);
+  prepare_state_directory(file.traits);
   event::Submit submit = to_submission(std::move(file), 0);
   if (const auto complete = complete_submission(submit, instance_dir); !complete) {
     return std::unexpected(whole(complete.error().message));

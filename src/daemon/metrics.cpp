@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.hpp"
+#include "core/health.hpp"
 
 namespace berth {
 
@@ -141,7 +142,8 @@ std::string format_metrics(const MetricsFacts& facts, const LatencyMeter& meter)
   page.value(static_cast<double>(facts.uptime.count()) / kMillis);
   add_jobs(page, facts, meter);
   add_gpus(page, facts.gpus);
-  page.begin("berth_probe_age_seconds", "gauge", "Since the last look at the cards");
+  page.begin("berth_probe_age_seconds", "gauge",
+             "Since the last look at the cards that was answered");
   if (facts.probe_age) {
     page.value(static_cast<double>(facts.probe_age->count()) / kMillis);
   }
@@ -180,7 +182,14 @@ HealthView judge_health(const State& state, const std::vector<std::string>& prob
     if (!gpu.facts.trouble.empty()) {
       health.reasons.push_back(
           {"gpu", fmt::format("GPU {}: {}", gpu.facts.index, gpu.facts.trouble)});
-    } else if (!gpu.known) {
+      continue;
+    }
+    if (const auto drain = state.drains.find(gpu.facts.uuid);
+        drain != state.drains.end() && is_sickness(drain->second)) {
+      health.reasons.push_back(
+          {"gpu", fmt::format("GPU {0} is out of use: {1}; berth resume --gpu {0} gives it back",
+                              gpu.facts.index, drain->second)});
+    } else if (!gpu.known && state.probe_error.empty()) {  // or no card is known to be there
       health.reasons.push_back({"gpu", fmt::format("GPU {} is gone", gpu.facts.index)});
     }
   }

@@ -154,6 +154,9 @@ std::string content_html(const json::object& holder) {
     for (const auto& [type, media] : content->as_object()) {
       out += fmt::format(" <code>{}</code> {}", escape(type),
                          schema_text(media.as_object().at("schema")));
+      if (const json::value* example = media.as_object().if_contains("example")) {
+        out += fmt::format("\n<pre>{}</pre>", pretty(*example));
+      }
     }
   }
   return out;

@@ -119,6 +119,7 @@ void Resources::on_durable() {
 }
 
 void Resources::on_sampled() {
+  last_look_ = needs_.engine.state().seen.or_else([this] { return last_look_; });
   history_.sampled(needs_.engine.state(), read_clock().wall);
 }
 

@@ -4,11 +4,14 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/http.hpp"
+#include "api/remote.hpp"
 #include "api/routes.hpp"
 #include "core/event.hpp"
 #include "daemon/answers.hpp"
@@ -81,6 +84,8 @@ class Resources {
   void found_runs(const HttpRequest& request, Respond respond);
   void write_files(HttpRequest request, Respond respond);
   void take_snapshot(HttpRequest request, Respond respond);
+  struct Taken;
+  [[nodiscard]] Result<Taken> take(const SnapshotRequest& asked);
 
   // In resources_gpus.cpp.
   void gpu_history(const HttpRequest& request, Respond respond);
@@ -117,9 +122,16 @@ class Resources {
 
   Needs needs_;
   Millis started_;
+  std::optional<Millis> last_look_;  ///< at the cards that the driver has answered
   LatencyMeter meter_;
   GpuHistory history_;
   std::deque<Loop::Handle> held_snapshots_;  ///< until they have got their jobs
+  struct KnownSnapshot {
+    SnapshotRequest asked;
+    SnapshotAnswer answer;
+    Millis until{0};
+  };
+  std::map<std::string, KnownSnapshot> known_snapshots_;  ///< by key; on the thread of `heavy_`
   LiveStreams streams_;
   LogRoutes logs_;
   ForkedWork previews_;

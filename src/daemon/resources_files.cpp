@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,6 +46,19 @@ event::SetRules to_event(const SetRulesRequest& asked) {
   return event;
 }
 
+/// Of two reasons only the cards of which they differ.
+void keep_differing(std::vector<ObstacleView>& one, std::vector<ObstacleView>& other) {
+  const auto is_in = [](const std::vector<ObstacleView>& cards) {
+    return [&cards](const ObstacleView& card) {
+      return std::ranges::find(cards, card) != cards.end();
+    };
+  };
+  std::vector<ObstacleView> kept;
+  std::ranges::remove_copy_if(one, std::back_inserter(kept), is_in(other));
+  std::erase_if(other, is_in(one));
+  one = std::move(kept);
+}
+
 std::string encode_preview(const Result<Preview>& preview) {
   PreviewView view;
   if (!preview) {
@@ -59,11 +73,14 @@ std::string encode_preview(const Result<Preview>& preview) {
     if (wait.before) {
       told.before = wait.before->text;
       told.why_before = cause_view(*wait.before);
+      told.gpus_before = reason_view(*wait.before).gpus;
     }
     if (wait.after) {
       told.after = wait.after->text;
       told.why_after = cause_view(*wait.after);
+      told.gpus_after = reason_view(*wait.after).gpus;
     }
+    keep_differing(told.gpus_before, told.gpus_after);
     view.waits.push_back(std::move(told));
   }
   view.more = preview->more;

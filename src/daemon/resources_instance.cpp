@@ -9,11 +9,32 @@
 #include "daemon/views.hpp"
 
 namespace berth {
+namespace {
+
+constexpr Millis kScrapePatience{1'000};
+
+}  // namespace
 
 void Resources::metrics(Respond respond) {
-  // Nobody may have looked at the cards for long where nothing waits.
-  needs_.after_fresh_look(
-      [this, respond = std::move(respond)]() mutable { tell_metrics(std::move(respond)); });
+  // Nobody may have looked at the cards for long where nothing waits. But what collects numbers has
+  // little patience, and wants them most when the driver has stopped to answer.
+  struct Scrape {
+    Respond respond;
+    Loop::Handle patience;
+  };
+  auto scrape = std::make_shared<Scrape>(Scrape{std::move(respond), {}});
+  const auto tell = [this](Scrape& of) {
+    if (of.respond) {
+      tell_metrics(std::exchange(of.respond, nullptr));
+    }
+  };
+  scrape->patience =
+      needs_.loop.after(kScrapePatience, [tell, late = std::weak_ptr<Scrape>(scrape)] {
+        if (const auto still = late.lock()) {
+          tell(*still);
+        }
+      });
+  needs_.after_fresh_look([tell, scrape] { tell(*scrape); });
 }
 
 void Resources::tell_metrics(Respond respond) {
@@ -30,8 +51,8 @@ void Resources::tell_metrics(Respond respond) {
                facts.counts = *counts;
                facts.gpus = make_gpu_views(state, needs_.config.node, now);
                facts.queues = queue_details(state);
-               if (state.seen) {
-                 facts.probe_age = now.mono - *state.seen;
+               if (last_look_) {
+                 facts.probe_age = now.mono - *last_look_;
                }
                facts.probe_failed = !state.probe_error.empty();
                facts.low_space = state.low_space;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "access/gate.hpp"
 #include "api/remote.hpp"
 #include "daemon/resources.hpp"
@@ -26,13 +28,26 @@ bool may_change(const HttpRequest& request) {
   return !request.caller || request.caller->scope == Scope::full;
 }
 
-struct Taken {
+}  // namespace
+
+struct Resources::Taken {
   SnapshotAnswer answer;
-  std::shared_ptr<TreeSnapshot> snapshot;
+  std::shared_ptr<TreeSnapshot> snapshot;  ///< none: it is in hand already
 };
 
-Result<Taken> take(const SnapshotRequest& asked, const std::string& instance_dir) {
-  TRY_ASSIGN(TreeSnapshot begun, TreeSnapshot::begin(snapshots_in(instance_dir), asked.key));
+Result<Resources::Taken> Resources::take(const SnapshotRequest& asked) {
+  const Millis now = read_clock().mono;
+  std::erase_if(known_snapshots_, [now](const auto& known) { return known.second.until <= now; });
+  // Whoever repeats a request has not heard the answer.
+  if (const auto known = known_snapshots_.find(asked.key); known != known_snapshots_.end()) {
+    if (known->second.asked == asked) {
+      return Taken{known->second.answer, nullptr};
+    }
+    return fail(ErrorCode::conflict, fmt::format("there is a snapshot of other directories under "
+                                                 "the key '{}'; take another key",
+                                                 asked.key));
+  }
+  TRY_ASSIGN(TreeSnapshot begun, TreeSnapshot::begin(snapshots_in(needs_.config.dir), asked.key));
   auto snapshot = std::make_shared<TreeSnapshot>(std::move(begun));
   const SnapshotLimit limit = asked.limit ? SnapshotLimit::of(*asked.limit) : SnapshotLimit{};
   Taken taken;
@@ -44,10 +59,9 @@ Result<Taken> take(const SnapshotRequest& asked, const std::string& instance_dir
   taken.answer.warnings = snapshot->warnings();
   snapshot->keep();
   taken.snapshot = std::move(snapshot);
+  known_snapshots_[asked.key] = {asked, taken.answer, now + kSnapshotHeld};
   return taken;
 }
-
-}  // namespace
 
 void Resources::found_runs(const HttpRequest& request, Respond respond) {
   auto asked = decode_runs_request(request.body);
@@ -118,7 +132,7 @@ void Resources::take_snapshot(HttpRequest request, Respond respond) {
   work_long(
       [this, body = std::move(request.body)]() -> Result<Taken> {
         TRY_ASSIGN(const SnapshotRequest asked, decode_snapshot_request(body));
-        return take(asked, needs_.config.dir);
+        return take(asked);
       },
       [this, respond = std::move(respond)](Result<Taken> taken) {
         if (!taken) {
@@ -126,9 +140,11 @@ void Resources::take_snapshot(HttpRequest request, Respond respond) {
           return;
         }
         // Who has one in hand is not taken for having forgotten it.
-        held_snapshots_.push_back(needs_.loop.after(
-            kSnapshotHeld,
-            [this, snapshot = std::move(taken->snapshot)] { held_snapshots_.pop_front(); }));
+        if (taken->snapshot) {
+          held_snapshots_.push_back(needs_.loop.after(
+              kSnapshotHeld,
+              [this, snapshot = std::move(taken->snapshot)] { held_snapshots_.pop_front(); }));
+        }
         respond(ok(encode(taken->answer)));
       });
 }

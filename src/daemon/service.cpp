@@ -80,7 +80,8 @@ void Service::handle(HttpRequest request, Respond respond) {
   const RouteMatch match = match_route(request.method, request.path);
   if (match.route == nullptr) {
     HttpResponse response = error_response(
-        {ErrorCode::not_found, fmt::format("nothing at {} {}", request.method, request.path)});
+        {ErrorCode::not_found, fmt::format("nothing at {} {}; /api/docs tells what there is",
+                                           request.method, request.path)});
     if (!match.allowed.empty()) {
       response.status = 405;
       response.headers.emplace_back("Allow", match.allowed);

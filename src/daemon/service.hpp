@@ -124,6 +124,7 @@ class Service {
   void read_store(Query query, Then then);
   void check(const std::shared_ptr<Waiter>& waiter);
   void answer(const std::shared_ptr<Waiter>& waiter, bool done);
+  void tell(const std::shared_ptr<Waiter>& waiter, WaitAnswer found);
   void look(const std::shared_ptr<Listener>& listener);
   [[nodiscard]] JobView view(const JobRow& row) const;
   /// Adds why each waiting job waits, a slice at a time, then calls `then`.

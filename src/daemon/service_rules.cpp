@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "access/gate.hpp"
 #include "core/rule_table.hpp"
 #include "daemon/answers.hpp"
 #include "daemon/rule_warnings.hpp"
@@ -180,6 +181,15 @@ void add_kept(RulesView& view, const State& state, const Settings& settings,
   }
 }
 
+/// Who asks, for people; over the socket it is the owner, and nobody is named.
+std::string name_of(const HttpRequest& request) {
+  if (!request.caller || request.caller->via == Caller::Via::nobody) {
+    return {};
+  }
+  return request.caller->via == Caller::Via::cookie ? request.caller->name
+                                                    : "token " + request.caller->name;
+}
+
 }  // namespace
 
 Result<RulesView> Service::rules_view(const RulesQuery& query) const {
@@ -228,6 +238,8 @@ void Service::set_rules(const HttpRequest& request, Respond respond) {
   event.unset = asked->unset;
   event.queue = asked->queue;
   event.batch = BatchId{asked->batch};
+  event.saved = asked->save;
+  event.by = name_of(request);
   event.layer = !asked->queue.empty() ? event::SetRules::Layer::queue
                 : asked->batch != 0   ? event::SetRules::Layer::batch
                                       : event::SetRules::Layer::instance;

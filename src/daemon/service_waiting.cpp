@@ -14,6 +14,23 @@ namespace {
 constexpr std::uint64_t kIdsChecked = 10'000;
 constexpr Millis kListenPace{50};
 
+/// Ids of no job, or of one that was removed. Not looked for where there are more than a page
+/// holds.
+std::vector<std::uint64_t> not_among(const IdSet& ids, const std::vector<JobView>& jobs) {
+  std::vector<std::uint64_t> missing;
+  if (ids.size() > kPageLimitMax) {
+    return missing;
+  }
+  for (const auto& [first, last] : ids.ranges()) {
+    for (std::uint64_t id = first; id <= last; ++id) {
+      if (!std::ranges::binary_search(jobs, id, {}, &JobView::id)) {
+        missing.push_back(id);
+      }
+    }
+  }
+  return missing;
+}
+
 }  // namespace
 
 void Service::wait(const HttpRequest& request, Respond respond) {
@@ -73,18 +90,33 @@ void Service::answer(const std::shared_ptr<Waiter>& waiter, bool done) {
       [](const State&) { return 0; },
       [this, waiter, done](int) {
         read_store(
-            [this, done, ids = waiter->query.ids](StoreReader& reader) -> Result<std::string> {
+            [this, done, ids = waiter->query.ids](StoreReader& reader) -> Result<WaitAnswer> {
               berth::JobQuery query;
               query.ids = ids;
               query.limit = kPageLimitMax;
               TRY_ASSIGN(JobPage page,
                          read_page(reader, query, config_.node, config_.log_places()));
-              return encode(WaitAnswer{done, std::move(page.jobs)});
+              auto unknown = not_among(ids, page.jobs);
+              return WaitAnswer{done, std::move(page.jobs), std::move(unknown)};
             },
-            [waiter](const Result<std::string>& body) {
-              waiter->respond(body ? ok(*body) : error_response(body.error()));
+            [this, waiter](Result<WaitAnswer> found) {
+              if (!found) {
+                waiter->respond(error_response(found.error()));
+                return;
+              }
+              tell(waiter, std::move(*found));
             });
       });
+}
+
+/// Those that still wait tell why, as in a page.
+void Service::tell(const std::shared_ptr<Waiter>& waiter, WaitAnswer found) {
+  const auto jobs = std::make_shared<std::vector<JobView>>(std::move(found.jobs));
+  explain_all(jobs, 0, [this, waiter, jobs, found = std::move(found)]() mutable {
+    found.jobs = std::move(*jobs);
+    read_store([found = std::move(found)](StoreReader&) { return encode(found); },
+               [waiter](std::string body) { waiter->respond(ok(std::move(body))); });
+  });
 }
 
 void Service::events(const HttpRequest& request, Respond respond) {

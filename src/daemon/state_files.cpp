@@ -11,10 +11,12 @@
 
 #include <fmt/format.h>
 
+#include "base/crc32.hpp"
 #include "daemon/batch_reader.hpp"
 #include "daemon/log.hpp"
 #include "proc/procfs.hpp"
 #include "proc/survivors.hpp"
+#include "submit/submission.hpp"
 
 namespace berth {
 namespace {
@@ -124,7 +126,7 @@ void StateFiles::run() {
     }
   }
   lock.unlock();
-  for (const auto& [dir, writer] : writers_) {
+  for (const auto& [place, writer] : writers_) {
     writer->finish(kLastWords);
   }
   remember_cursor();
@@ -136,11 +138,15 @@ Status StateFiles::look() {
   for (const BatchId batch : std::exchange(waiting_, {})) {
     news.try_emplace(batch);
   }
+  Texts texts;
   for (const auto& [batch, rows] : news) {
-    if (auto told = tell(batch, rows); !told) {
-      cursor_ = before_;  // to be read again; what has been written is not written twice
+    if (auto told = tell(batch, rows, texts); !told) {
+      cursor_ = before_;  // to be read again
       return told;
     }
+  }
+  for (auto& [place, batches] : texts) {
+    writer(place).post(std::move(batches), cursor_);
   }
   remember_cursor();
   return {};
@@ -183,25 +189,28 @@ Result<const BatchTraits*> StateFiles::traits_of(BatchId batch) {
   return &it->second;
 }
 
-Status StateFiles::tell(BatchId batch, const std::vector<HistoryRow>& rows) {
+Status StateFiles::tell(BatchId batch, const std::vector<HistoryRow>& rows, Texts& texts) {
   TRY_ASSIGN(const BatchTraits* traits, traits_of(batch));
   TRY_ASSIGN(BatchReport report, read_batch(reader_, batch, *traits));
   TRY(read_attempts(report, rows));
   const Millis wall = read_clock().wall;
   BatchFiles files;
-  files.pid = traits->pid;
   files.log = traits->log;
-  files.state = state_json(report, wall);
   for (const HistoryRow& row : rows) {
     if (auto text = log_line(report, row); !text.empty()) {
       files.lines.push_back({row.seq, std::move(text)});
     }
   }
   if (!files.lines.empty()) {
-    files.lines.push_back({files.lines.back().seq, status_line(report, wall)});
+    // By the time of what it follows: lines of others may come behind it.
+    files.lines.push_back({files.lines.back().seq, status_line(report, rows.back().wall)});
   }
-  add_entries(files, report);
-  writer(traits->state_dir).post(batch, std::move(files), cursor_);
+  if (has_state_files(*traits)) {
+    files.pid = traits->pid;
+    files.state = state_json(report, wall);
+    add_entries(files, report);
+  }
+  texts[{traits->state_dir, !has_state_files(*traits)}].emplace(batch, std::move(files));
   return {};
 }
 
@@ -252,11 +261,15 @@ void StateFiles::add_entries(BatchFiles& files, const BatchReport& report) {
   }
 }
 
-DirectoryWriter& StateFiles::writer(const std::string& dir) {
-  auto& writer = writers_[dir];
+DirectoryWriter& StateFiles::writer(const Place& place) {
+  auto& writer = writers_[place];
   if (!writer) {
     StateDirectoryOptions options;
-    options.dir = dir;
+    options.dir = place.dir;
+    if (place.log_only) {
+      // Nothing but the log is to lie there.
+      options.lock = fmt::format("{}.{:08x}.lock", config_.cursor, crc32(place.dir));
+    }
     options.instance = config_.instance;
     options.note = [](const std::string& what) {
       spdlog::warn("event=state_files_odd what={}", log_value(what));
@@ -269,7 +282,7 @@ DirectoryWriter& StateFiles::writer(const std::string& dir) {
 
 void StateFiles::remember_cursor() {
   std::uint64_t safe = cursor_;
-  for (const auto& [dir, writer] : writers_) {
+  for (const auto& [place, writer] : writers_) {
     safe = std::min(safe, writer->behind().value_or(safe));
   }
   if (safe == remembered_) {

@@ -53,10 +53,19 @@ class StateFiles {
   [[nodiscard]] Status look();
   [[nodiscard]] Result<News> read_news();
   [[nodiscard]] Result<const BatchTraits*> traits_of(BatchId batch);
-  [[nodiscard]] Status tell(BatchId batch, const std::vector<HistoryRow>& rows);
+  /// What there is to write, by directory. Of some batches a log alone, which others share no lock
+  /// for.
+  struct Place {
+    std::string dir;
+    bool log_only = false;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  using Texts = std::map<Place, std::map<BatchId, BatchFiles>>;
+
+  [[nodiscard]] Status tell(BatchId batch, const std::vector<HistoryRow>& rows, Texts& texts);
   [[nodiscard]] Status read_attempts(BatchReport& report, const std::vector<HistoryRow>& rows);
   void add_entries(BatchFiles& files, const BatchReport& report);
-  DirectoryWriter& writer(const std::string& dir);
+  DirectoryWriter& writer(const Place& place);
   void remember_cursor();
 
   StoreReader reader_;
@@ -65,7 +74,7 @@ class StateFiles {
   std::uint64_t before_ = 0;  ///< and up to here it has been handed to the writers
   std::uint64_t remembered_ = 0;
   std::map<BatchId, BatchTraits> traits_;
-  std::map<std::string, std::unique_ptr<DirectoryWriter>> writers_;
+  std::map<Place, std::unique_ptr<DirectoryWriter>> writers_;
   std::set<BatchId> waiting_;  ///< an attempt of theirs has no pid yet
   std::string last_error_;
 

@@ -219,7 +219,7 @@ class NvmlProbe final : public Probe {
         if (const auto node = absent.extract(facts.index)) {
           fill(facts, node.mapped());
         } else {
-          facts.uuid = fmt::format("unknown-{}", facts.index);
+          facts.uuid = stand_in_uuid(facts.index);
         }
       }
     }

@@ -132,6 +132,10 @@ Result<TreeSnapshot> TreeSnapshot::begin(const std::string& snapshots, const std
   const std::string dir = snapshots + "/" + key;
   for (const std::string& path : {snapshots, dir}) {
     if (::mkdir(path.c_str(), 0700) != 0 && (errno != EEXIST || path == dir)) {
+      if (errno == EEXIST) {
+        return fail(ErrorCode::conflict,
+                    fmt::format("there is a snapshot '{}' already", to_utf8(dir)));
+      }
       return fail_errno(fmt::format("cannot create '{}'", to_utf8(path)), errno);
     }
   }

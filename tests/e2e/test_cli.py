@@ -221,7 +221,7 @@ def test_json_has_what_scripts_rely_on(gpu_berth):
     }
     assert ended["node"] and ended["batch"] is None
     assert waiting["state"] == "queued" and waiting["exit_code"] is None
-    assert waiting["reason"] == "asks for 9 GPUs, this machine has 2"
+    assert waiting["reason"] == "asks for 9 GPUs; this machine has 2, so it can never start"
 
     cards = json.loads(berth.cli("gpus", "--json", check=0).stdout)
     assert [f for f in GPU_FIELDS if f not in cards[0]] == []

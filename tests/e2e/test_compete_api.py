@@ -147,6 +147,7 @@ def test_command_files_that_cannot_be(console):
         console.refused(400, "PUT", "/api/commands/single", body)
     wrong = console.refused(422, "PUT", "/api/commands/single", {"text": "1\ntrue\n2\n20\n"})
     assert [(p["line"], p["severity"]) for p in wrong["problems"]] == [(3, "error")]
+    assert wrong["problems"][0]["file"] is None, "the text itself"
     assert not (console.command / "command_gpu.txt").exists()
     # A file that was edited by hand is shown as far as it can be read.
     console.write("command_gpu.txt", block(1, "true") + "3\nfalse\n")
@@ -345,6 +346,24 @@ def test_batches_of_the_command_line_are_schedulers_too(console):
     assert os.getpid()  # nobody has been signalled
 
 
+def test_a_pid_that_two_batches_have_stops_neither(console, tmp_path):
+    both = []
+    for index in (0, 1):
+        traits = {"dialect": "commands", "mode": "single", "pid": 4242, "config_index": index,
+                  "config_file": str(tmp_path / f"command_gpu_{index}.txt")}
+        [one] = console.berth.submit(job("sleep 600"), batch={"traits": traits})
+        both.append((console.berth.show(one)["job"]["batch"], one))
+    error = console.refused(409, "POST", "/api/scheduler/stop/4242", kill="true")["error"]
+    for batch, one in both:
+        assert f"batch {batch}" in error["message"] and str(FIRST_NUMBER + batch) in error["message"]
+        assert console.berth.show(one)["job"]["state"] in ("queued", "running")
+    (old, first), (_, second) = both
+    assert console.post(f"/api/scheduler/stop/{FIRST_NUMBER + old}", kill="true")["batch"] == old
+    console.berth.wait_one(first)
+    console.post("/api/scheduler/stop/4242", kill="true")  # now it is one
+    console.berth.wait_one(second)
+
+
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
 def test_the_lines_of_old_work_unchanged(console):
     console.write("command_gpu.txt", block(1, "true"))
@@ -514,6 +533,11 @@ def test_a_broken_file_of_bindings_is_named_and_kept(console, tmp_path):
     assert "log_bindings.json" in console.refused(
         409, "POST", "/api/log/bind", **PLACE, log_path=log)["error"]["message"]
     assert file.read_text() == "{broken"
+    # Of the logs of jobs it says nothing.
+    console.berth.wait_one(console.berth.submit_one("echo named", log=str(log)))
+    assert console.get("/api/log/read", log_path=log)["content"] == "named\n"
+    assert "log_bindings.json" in console.refused(
+        409, "GET", "/api/log/read", log_path=tmp_path / "none")["error"]["message"]
 
 
 # --- settings ---------------------------------------------------------------------------------------
@@ -529,7 +553,8 @@ def test_control_setting(console):
     assert answer["settings"]["secret"] | {"description": ""} == {
         "value": None, "set": True, "used": False, "requires_restart": False, "description": ""}
     saved = console.call("PUT", "/api/settings", {"port": 8080, "target-yaml-path": "mine.yaml"})
-    assert len(saved["warnings"]) == 1
+    assert len(saved["warnings"]) == 2
+    assert any("mine.yaml" in w and "no file" in w for w in saved["warnings"])
     assert file.read_text() == '''port: 8080 # theirs
 secret: "hush"
 target-yaml-path: mine.yaml
@@ -538,6 +563,8 @@ target-yaml-path: mine.yaml
     console.write("command_gpu.txt", block(1, "true"))
     missing = console.refused(422, "POST", "/api/scheduler/single/start")
     assert "mine.yaml" in missing["error"]["message"]
+    assert f"{file}: target-yaml-path" in missing["error"]["message"]
+    assert [(p["file"], p["line"]) for p in missing["problems"]] == [(str(file), None)]
     (file.parent / "mine.yaml").write_text("max_gpu: 1\n")
     batch = console.post("/api/scheduler/single/start")["batch"]
     rules = console.get("/api/rules", batch=batch)["rules"] if console.state()["running"] else []
@@ -546,6 +573,17 @@ target-yaml-path: mine.yaml
         with pytest.raises(ApiError) as error:
             console.call("PUT", "/api/settings", body)
         assert error.value.status in (400, 403)
+
+
+def test_what_is_told_of_the_settings_can_be_sent_back(console):
+    shown = console.get("/api/settings")["settings"]["target-yaml-path"]
+    assert not shown["set"]
+    saved = console.call("PUT", "/api/settings", {"target-yaml-path": shown["value"]})
+    assert saved["warnings"] == []
+    console.write("command_gpu.txt", block(1, "true"))
+    console.post("/api/scheduler/single/start")
+    console.wait_state(lambda s: not s["running"])
+    assert console.state()["completed_tasks"] == 1
 
 
 def test_the_directory_is_a_setting(console, tmp_path):

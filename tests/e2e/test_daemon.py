@@ -457,6 +457,30 @@ def test_a_driver_that_hangs_stops_gpu_jobs_and_nothing_else(impatient):
     assert berth.status()["probe"]["error"] is None
 
 
+def test_a_driver_that_hangs_keeps_nobody_waiting_who_looks_at_the_cards(make_instance):
+    berth = make_instance(gpus="sim:2x24GiB")  # a silent driver is given up after ten seconds
+    berth.start()
+    known = cards(berth)
+    berth.simgpu("set", "driver", "hang_ms", 600_000)
+    time.sleep(1.1)  # what is known is too old to be told without another look
+    began = time.monotonic()
+    assert [card["uuid"] for card in cards(berth)] == [card["uuid"] for card in known]
+    assert time.monotonic() - began < 5
+    assert berth.status()["probe"]["error"] is None, "nobody has given up yet"
+
+
+def test_a_card_lost_while_the_driver_hangs_stays_the_card_it_was(impatient):
+    berth = impatient
+    known = cards(berth)
+    berth.simgpu("set", "driver", "hang_ms", 600_000)
+    eventually(lambda: probe_trouble(berth), "the hang is noticed")
+    berth.simgpu("set", 1, "lost", "yes")
+    berth.simgpu("set", "driver", "hang_ms", 0)
+    lost = eventually(lambda: [c for c in cards(berth) if c["lost"]], "the loss is noticed")
+    assert [(c["uuid"], c["name"]) for c in lost] == [(known[1]["uuid"], known[1]["name"])]
+    assert [card["index"] for card in cards(berth)] == [0, 1]
+
+
 def test_a_card_that_fell_off_the_bus_gets_no_job(impatient):
     berth = impatient
     berth.simgpu("set", 0, "lost", "yes")

@@ -54,7 +54,11 @@ def test_hardware_errors_take_a_card_out_of_use_at_once(gpu_berth, setting):
     eventually(lambda: card(berth, other)["state"] == "drained", "the card is taken out of use")
     waiting = train(berth)
     eventually(lambda: "out of use" in berth.why(waiting), "the reason says so")
+    health = berth.api("GET", "/health")
+    assert health["status"] == "degraded" and [r["what"] for r in health["reasons"]] == ["gpu"]
+    assert f"GPU {other} is out of use" in health["reasons"][0]["message"]
     berth.cli("resume", "--gpu", str(other), check=0)
+    assert berth.api("GET", "/health")["status"] == "ok"
     berth.wait_started(waiting)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pathlib
 import re
 import socket
 import ssl
@@ -116,6 +117,38 @@ def test_berth_yaml_says_where_to_listen_and_may_forbid_it(berth):
     assert "listen: off" in berth.cli("ui", "--print", check=1).stderr
 
 
+def test_what_kept_it_from_listening_may_go(berth, certificate):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (berth.dir / "berth.yaml").write_text(f"listen: {port}\n")
+        eventually(lambda: "taken" in (berth.api("GET", "/api/listen")["problem"] or ""), "it says why not")
+        assert "taken" in berth.cli("ui", "--print", check=1).stderr
+    assert f":{port}/login" in berth.cli("ui", "--print", check=0).stdout, "it is tried at once"
+    assert berth.api("GET", "/api/listen")["problem"] is None
+
+    # Without anybody asking it takes seconds.
+    cert, key = certificate
+    key.chmod(0o644)
+    (berth.dir / "berth.yaml").write_text(f"listen:\n  port: {port}\n  certificate: {cert}\n  key: {key}\n")
+    eventually(lambda: "chmod" in (berth.api("GET", "/api/listen")["problem"] or ""), "it says why not")
+    key.chmod(0o600)
+    eventually(lambda: berth.api("GET", "/api/listen")["listening"], "it listens")
+    assert berth.api("GET", "/health")["reasons"] == []
+
+
+def test_a_usual_port_that_is_taken_is_told(make_instance):
+    first, second = make_instance(), make_instance()
+    first.start()
+    port = tcp.listen(first)["port"]
+    second.start()
+    (second.dir / "berth.yaml").write_text("listen: on\n")
+    listen = eventually(lambda: (v := second.api("GET", "/api/listen"))["listening"] and v, "it listens")
+    assert listen["port"] != port and "somebody else's" in listen["problem"]
+    assert listen["problem"] in str(second.api("GET", "/health")["reasons"])
+    (second.dir / "berth.yaml").write_text(f"listen: {listen['port']}\n")
+    eventually(lambda: second.api("GET", "/api/listen")["problem"] is None, "that settles it")
+
+
 def test_beyond_this_machine_nothing_is_served_in_the_open(berth):
     (berth.dir / "berth.yaml").write_text("listen: 0.0.0.0\n")
     eventually(lambda: "certificate" in berth.log_text(), "it says why not")
@@ -154,6 +187,29 @@ def test_a_login_link_is_good_once(berth):
     path = "/" + answer["url"].split("/", 3)[3]
     assert client.ask("GET", path).status == 403
     assert client.ask("GET", path, headers={"Cookie": cookie}).status == 303, "in the same browser"
+
+
+def test_the_link_is_in_no_words_of_a_command(berth, tmp_path):
+    seen = tmp_path / "seen"
+    program = tmp_path / "bin" / "xdg-open"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {seen}\n')
+    program.chmod(0o755)
+    desk = {"PATH": f"{program.parent}:{os.environ['PATH']}", "DISPLAY": ":0"}
+    url = berth.cli("ui", env=desk, check=0).stdout.strip()
+    words = seen.read_text()
+    assert "code=" not in words and "http" not in words
+    [page] = [pathlib.Path(line) for line in words.splitlines()]
+    assert page.parent == berth.dir and stat.S_IMODE(berth.dir.stat().st_mode) == 0o700
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert f'content="0; url={url}"' in page.read_text()
+    # An older one, whatever it is, gives way.
+    page.chmod(0o644)
+    later = berth.cli("ui", env=desk, check=0).stdout.strip()
+    assert later in page.read_text() and stat.S_IMODE(page.stat().st_mode) == 0o600
+    berth.stop()
+    berth.start()
+    assert not page.exists(), "its link is worth nothing any more"
 
 
 def test_a_read_only_link_lets_somebody_look(berth):
@@ -245,10 +301,12 @@ def test_every_answer_carries_the_headers_that_protect(berth):
 
 
 def test_who_is_asking_is_told(berth):
-    assert berth.api("GET", "/api/session")["via"] == "socket"
+    local = berth.api("GET", "/api/session")
+    assert (local["via"], local["id"]) == ("socket", None)
     port = tcp.listen(berth)["port"]
     read = tcp.Client(port, token=tcp.make_token(berth, "read")).ask("GET", "/api/session").json()
     assert (read["via"], read["scope"], read["csrf"]) == ("token", "read", None)
+    assert read["id"] in [token["id"] for token in berth.api("GET", "/api/tokens")["tokens"]]
 
 
 # --- tokens ---------------------------------------------------------------------------------------
@@ -361,10 +419,13 @@ def test_larger_answers_are_compressed(berth):
 # --- TLS ------------------------------------------------------------------------------------------
 
 
-def make_certificate(cert, key):
+KINDS = {"ec": ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"], "rsa": ["rsa:2048"]}
+
+
+def make_certificate(cert, key, kind="ec"):
     """Of localhost, signed by itself; the key first, as the common tools for renewing do."""
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        ["openssl", "req", "-x509", "-newkey", *KINDS[kind],
          "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
          "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
         check=True, capture_output=True)
@@ -457,6 +518,30 @@ def test_a_renewed_certificate_is_used_without_a_restart(berth, tmp_path, certif
     assert answers(second)
 
 
+@pytest.mark.parametrize("kind, other", [("rsa", "ec"), ("ec", "rsa")])
+def test_a_key_of_another_kind_belongs_to_no_certificate(berth, tmp_path, kind, other):
+    cert, key, new_cert, new_key = (tmp_path / name for name in ("c.pem", "k.pem", "nc.pem", "nk.pem"))
+    make_certificate(cert, key, kind)
+    make_certificate(new_cert, new_key, other)
+    said = f"listen:\n  certificate: {cert}\n  key: "
+    (berth.dir / "berth.yaml").write_text(f"{said}{new_key}\n")
+    problem = eventually(lambda: berth.api("GET", "/api/listen")["problem"], "it says why not")
+    assert str(new_key) in problem and str(cert) in problem
+    assert not berth.api("GET", "/api/listen")["listening"]
+
+    (berth.dir / "berth.yaml").write_text(f"{said}{key}\n")
+    listen = eventually(lambda: (v := berth.api("GET", "/api/listen"))["listening"] and v, "it listens")
+    first = tmp_path / "first.pem"
+    first.write_bytes(cert.read_bytes())
+    new_cert.rename(cert)
+    problem = eventually(lambda: berth.api("GET", "/api/listen")["problem"], "it says what is wrong")
+    assert "the one before stays in use" in problem and str(key) in problem
+    assert berth.api("GET", "/health")["status"] == "degraded"
+    client = tcp.Client(listen["port"], host="localhost", token=tcp.make_token(berth),
+                        context=tcp.trusting(first))
+    assert client.ask("GET", "/api/status").status == 200
+
+
 # --- what a token that only looks gets to see ------------------------------------------------------
 
 
@@ -494,6 +579,8 @@ def test_a_server_that_cannot_be_used_is_told_plainly(berth, tmp_path):
     url = f"http://127.0.0.1:{port}"
     assert "not known" in berth.cli("--server", url, "--token-file", file, "ls", check=1).stderr
     assert "--token-file" in berth.cli("--server", url, "ls", check=2).stderr
+    plain = berth.cli("--server", f"https://127.0.0.1:{port}", "--token-file", file, "ls", check=1)
+    assert f"does not speak TLS on port {port}" in plain.stderr and "http://" in plain.stderr
     file.chmod(0o644)
     assert "chmod 600" in berth.cli("--server", url, "--token-file", file, "ls", check=2).stderr
     file.chmod(0o600)

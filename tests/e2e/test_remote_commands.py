@@ -470,6 +470,24 @@ def test_a_snapshot_is_taken_of_the_tree_that_the_job_runs_in(berth, tmp_path):
     assert not list((berth.dir / "snapshots").iterdir()), "what failed has left nothing"
 
 
+def test_a_snapshot_that_is_asked_for_again_is_the_same(berth, tmp_path):
+    tree, other = tmp_path / "tree", tmp_path / "other"
+    for made in (tree, other):
+        made.mkdir()
+    asked = {"key": "once", "dirs": [str(tree)]}
+    first = berth.api("POST", "/api/snapshots", asked)
+    assert berth.api("POST", "/api/snapshots", asked) == first
+    with pytest.raises(berthlib.ApiError) as refused:
+        berth.api("POST", "/api/snapshots", {"key": "once", "dirs": [str(other)]})
+    assert refused.value.status == 409 and "once" in refused.value.body["error"]["message"]
+    assert len(list((berth.dir / "snapshots").iterdir())) == 1
+    # One that this daemon knows nothing of, as after a restart.
+    (berth.dir / "snapshots" / "before").mkdir()
+    with pytest.raises(berthlib.ApiError) as refused:
+        berth.api("POST", "/api/snapshots", {**asked, "key": "before"})
+    assert refused.value.status == 409
+
+
 def test_a_key_that_is_a_path_is_refused(berth, tmp_path):
     for key in ("", "../x", "a/b", "x" * 129):
         with pytest.raises(berthlib.ApiError) as refused:

@@ -520,9 +520,25 @@ def test_a_preview_says_what_saving_does(berth):
         berth.wait_state(started, "running")
     assert berth.show(ids[3])["job"]["state"] == "queued"
     changes = get(berth, "/api/rules/history")["changes"]
-    assert [c["detail"] for c in changes] == ["rules: max_concurrent=3", "rules: max_concurrent=1"]
+    assert [c["detail"] for c in changes] == [
+        "rules for this run: max_concurrent=3 (was 1)",
+        "rules for this run: max_concurrent=1 (was 0)",
+    ]
     after = changes[0]["seq"]
     assert get(berth, f"/api/rules/history?after={after}")["changes"] == changes[1:]
+
+
+def test_a_preview_tells_of_which_cards_something_else_is_said(gpu_berth):
+    berth = gpu_berth
+    first, *others = berth.submit([job("sleep 600", gpus=1, gpu_memory=20 * GIB) for _ in range(9)])
+    berth.wait_state(first, "running")
+    waiting = others[-1]
+    change = {"set": [{"key": "maximize_resource_utilization", "value": "false"}]}
+    preview = check("/api/rules/preview", berth.api("POST", "/api/rules/preview", change), "post")
+    [wait] = [w for w in preview["waits"] if w["id"] <= waiting and w["why_before"]["kind"] == "gpu"]
+    assert wait["why_before"] == wait["why_after"]
+    assert {card["kind"] for card in wait["gpus_before"]} == {"memory"}
+    assert {card["kind"] for card in wait["gpus_after"]} == {"claimed"}
 
 
 MANY = 30_000
@@ -665,6 +681,116 @@ def test_numbers_and_health(gpu_berth):
     (berth.dir / "berth.yaml").write_text("nonsense: 3\n")
     sick = eventually(lambda: (h := get(berth, "/health"))["reasons"] and h, "it is told")
     assert sick["status"] == "degraded" and sick["reasons"][0]["what"] == "settings"
+
+
+def test_numbers_come_while_the_driver_hangs(gpu_berth):
+    berth = gpu_berth
+    get(berth, "/api/gpus")
+    berth.simgpu("set", "driver", "hang_ms", 3600000)
+    for _ in range(2):  # the first look hangs, and then there is none to wait for
+        began = time.monotonic()
+        text = raw(berth, "GET", "/metrics")[2].decode()
+        assert time.monotonic() - began < 5, "who collects numbers waits for 10 s at most"
+        assert float(re.search(r"^berth_probe_age_seconds (\S+)$", text, re.M)[1]) > 0
+    failed = eventually(lambda: (t := raw(berth, "GET", "/metrics")[2].decode())
+                        and "\nberth_probe_failed 1\n" in t and t, "it is given up", every=0.5)
+    assert float(re.search(r"^berth_probe_age_seconds (\S+)$", failed, re.M)[1]) > 5
+    assert [r["what"] for r in get(berth, "/health")["reasons"]] == ["probe"], "no card is gone"
+
+
+def test_who_waits_is_told_what_for_and_what_is_not_there(berth):
+    done, waits = berth.submit_one("true"), berth.submit_one("true", gpus=1)
+    berth.wait_one(done)
+    answer = check("/api/wait", berth.api("GET", f"/api/wait?ids={done},{waits},99999&timeout_ms=0"))
+    assert not answer["done"] and answer["unknown"] == [99999]
+    [listed] = [j for j in berth.api("GET", "/api/jobs")["jobs"] if j["id"] == waits]
+    [told] = [j for j in answer["jobs"] if j["id"] == waits]
+    assert told["reason"] and (told["reason"], told["why"]) == (listed["reason"], listed["why"])
+    answer = berth.api("GET", "/api/wait?ids=99998-99999&timeout_ms=0")
+    assert (answer["done"], answer["jobs"], answer["unknown"]) == (True, [], [99998, 99999])
+    for ids in ("99999", "99998-99999", f"{done},99999"):
+        assert "no job" in berth.cli("wait", ids, check=1).stderr
+
+
+@pytest.mark.parametrize("path, said", [
+    ("/api/jobs?state=queued&state=running", "state: comes twice"),
+    ("/api/jobs?state=foo", "there are queued, running"),
+    ("/api/jobs?fields=foo", "there are id, name"),
+    ("/api/jobs?foo=1", "there are state, queue"),
+    ("/api/jobs?after=1&sort=priority", "after"),
+    ("/api/events?kind=finsihed", "there are submitted"),
+    ("/api/nope", "/api/docs"),
+    ("/api/log/content", "mode is missing"),
+])
+def test_what_is_refused_says_what_there_is(berth, path, said):
+    with pytest.raises(ApiError) as refused:
+        berth.api("GET", path)
+    assert refused.value.status == (404 if "nope" in path else 400)
+    assert said in refused.value.body["error"]["message"]
+
+
+def test_jobs_are_forgotten_only_when_it_is_said_which(berth):
+    ids = berth.submit([job("true"), job("true")])
+    berth.wait(ids)
+    for body in ({}, {"ids": ""}, {"dry_run": False}, {"states": []}):
+        with pytest.raises(ApiError) as refused:
+            berth.api("POST", "/api/jobs/remove", body)
+        assert refused.value.status == 400, body
+    assert len(berth.jobs()) == 2
+    answer = berth.api("POST", "/api/jobs/remove", {"all": True})
+    assert answer["removed"] == ids and berth.jobs() == []
+    berth.wait(berth.submit([job("true")]))
+    assert "removed" in berth.cli("clean", check=0).stdout and berth.jobs() == []
+
+
+def examples(operation):
+    """(schema, example) of everything that an operation takes and answers with."""
+    for holder in [operation.get("requestBody", {}), *operation["responses"].values()]:
+        for media in holder.get("content", {}).values():
+            if "example" in media:
+                yield media["schema"], media["example"]
+
+
+def test_schemas_are_schemas_and_examples_fit_them():
+    for name, schema in SPEC["components"]["schemas"].items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert "example" not in schema, name
+    seen = 0
+    for item in SPEC["paths"].values():
+        for operation in item.values():
+            for schema, example in examples(operation):
+                jsonschema.validate(example, {**schema, "components": SPEC["components"]})
+                seen += 1
+    assert seen >= 15
+
+
+def test_the_daemon_takes_what_the_description_shows(berth, tmp_path):
+    """Every body that is an example, sent as it is."""
+    berth.api("POST", "/api/jobs/pause", {"instance": True})
+    (berth.dir / "berth.yaml").write_text(f"command_dir: {tmp_path / 'command'}\n")
+    listed = lambda: berth.api("GET", "/api/commands/single/list")["configs"][0]["file_path"]  # noqa: E731
+    eventually(lambda: listed().startswith(str(tmp_path / 'command')), "the directory counts")
+    log = tmp_path / "a.log"
+    log.write_text("")
+    sent = set()
+    for path, item in SPEC["paths"].items():
+        for method, operation in item.items():
+            media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            if "example" not in media:
+                continue
+            body = media["example"]
+            if "log_path" in body:  # nothing lies there on this machine
+                body = {**body, "log_path": str(log)}
+            answer = berth.api(method.upper(), path.replace("{mode}", "single"), body)
+            if "content" in operation["responses"]["200"]:
+                check(path, answer, method)
+            sent.add(operation["operationId"])
+    assert {"submit", "kill", "remove", "setRules", "previewRules", "addToken", "writeConfig", "bindLog",
+            "unbindLog", "check"} <= sent
+    started = berth.api("POST", "/api/scheduler/single/start?config_index=0")
+    shown = SPEC["paths"]["/api/scheduler/{mode}/start"]["post"]["responses"]["200"]
+    assert set(shown["content"]["application/json"]["example"]) == set(started)
+    assert berth.api("POST", "/api/scheduler/single/stop?config_index=0")["batch"] == started["batch"]
 
 
 def test_the_description_is_served(berth):

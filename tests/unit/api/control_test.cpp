@@ -70,9 +70,9 @@ TEST(ControlWireTest, WhatMakesNoSenseIsRefused) {
         R"({"gpu":"0","ids":"1"})", R"({"ids":"1","what":2})", R"({"ids":"1-1000001"})"}) {
     EXPECT_FALSE(decode_control_request(bad).has_value()) << bad;
   }
-  for (const auto* bad :
-       {R"({"ids":"1"})", R"({"ids":"1","to":"heaven"})", R"({"ids":"1","to":"before"})",
-        R"({"ids":"1","to":"queue"})", R"({"all":true,"to":"first"})"}) {
+  for (const auto* bad : {R"({"ids":"1"})", R"({"ids":"1","to":"heaven"})",
+                          R"({"ids":"1","to":"before"})", R"({"ids":"1","to":"queue"})",
+                          R"({"ids":"1","to":"priority"})", R"({"all":true,"to":"first"})"}) {
     EXPECT_FALSE(decode_move_request(bad).has_value()) << bad;
   }
   for (const auto* bad : {R"({"ids":"1","gpus":{"min":2,"max":1}})", R"({"ids":"1","queue":""})",

@@ -68,7 +68,9 @@ TEST(TextTest, RefusesBrokenTargets) {
   using std::string_view_literals::operator""sv;
   EXPECT_FALSE(parse_target("/a\0b"sv).has_value());
   EXPECT_FALSE(parse_target("/?a=\0"sv).has_value());
-  EXPECT_FALSE(parse_target("/?limit=1&limit=2").has_value()) << "which of the two?";
+  const auto twice = parse_target("/?limit=1&limit=2");
+  ASSERT_FALSE(twice.has_value()) << "which of the two?";
+  EXPECT_TRUE(twice.error().message.starts_with("limit: comes twice")) << twice.error().message;
   EXPECT_EQ(parse_target("/?a&b=&&c=1=2")->query.size(), 3U);
   EXPECT_EQ(parse_target("/?c=1=2")->query.at("c"), "1=2");
 }

@@ -287,14 +287,14 @@ TEST(WireTest, AnswersArriveAsTheyWereSent) {
   expect_round_trip(WhyView{full_job(), {{"gpu", "all are busy"}}});
   WhyView why{full_job(),
               {{"gpu", "all are busy", {{"asked", 2}}, {{"queue", "night"}}, {3, 4}, {}}}};
-  why.reasons[0].gpus = {{1, "memory", "1 GiB free", 1, 2, 3, true, 4, 5, {3}, "x"},
+  why.reasons[0].gpus = {{1, "memory", "1 GiB free", 1, 2, 6, 7, 8, "r", 3, true, 4, 5, {3}, "x"},
                          ObstacleView{}};
   why.job.why = CauseView{"queue_limit", {{"limit", 1}}, {{"queue", "night"}}, {7}};
   why.job.attempt = 12;
   why.foreseen = OutlookView{{0, 3}, {11, 12}, Millis(5)};
   expect_round_trip(why);
   expect_round_trip(KillAnswer{{1}, {2, 3}, {}, {4}});
-  expect_round_trip(WaitAnswer{true, {full_job()}});
+  expect_round_trip(WaitAnswer{true, {full_job()}, {7}});
   expect_round_trip(SubmitAnswer{0, 5, 9});
   expect_round_trip(std::vector<GpuView>{full_gpu(), GpuView{}});
   expect_round_trip(EventPage{{{1, Millis(2), "started", 3, 4, 5, "on GPU 0"}, EventView{}}, 9});
@@ -462,6 +462,27 @@ TEST(WireTest, KillTakesIdsOrAll) {
   }
 }
 
+TEST(WireTest, WhatIsToBeForgottenIsSaid) {
+  RemoveRequest all;
+  all.all = true;
+  EXPECT_EQ(*decode_remove(encode_remove(all)), all);
+  RemoveRequest some;
+  some.ids = *IdSet::parse("3,5-9");
+  some.after = 7;
+  EXPECT_EQ(*decode_remove(encode_remove(some)), some);
+  for (const auto* good : {R"({"states":["failed"]})", R"({"queue":"a"})", R"({"older_ms":1})",
+                           R"({"keep":1})", R"({"ids":"3","states":["failed"]})"}) {
+    EXPECT_TRUE(decode_remove(good).has_value()) << good;
+  }
+  for (const auto* bad :
+       {"{}", R"({"ids":""})", R"({"ids":" "})", R"({"ids":null})", R"({"all":false})",
+        R"({"dry_run":true})", R"({"after":3})", R"({"states":[]})", R"({"keep":0})",
+        R"({"ids":"","states":["failed"]})", R"({"all":true,"ids":"3"})",
+        R"({"all":true,"queue":"a"})", R"({"states":["running"]})"}) {
+    EXPECT_FALSE(decode_remove(bad).has_value()) << bad;
+  }
+}
+
 template <class T, class Parse>
 void expect_query(const T& query, const std::string& target, Parse parse) {
   const auto parsed = parse_target(target);
@@ -507,6 +528,16 @@ TEST(WireTest, QueriesAreStrict) {
     ASSERT_FALSE(result.has_value()) << query.begin()->first << query.begin()->second;
     EXPECT_THAT(result.error().message, StartsWith(query.begin()->first + ": "));
   }
+  EXPECT_FALSE(parse_job_query({{"sort", "priority"}, {"after", "1"}}).has_value())
+      << "no page by priority tells such a place";
+  EXPECT_TRUE(parse_job_query({{"sort", "priority"}, {"after", "0"}}).has_value());
+  EXPECT_TRUE(parse_job_query({{"sort", "started"}, {"after", "1"}}).has_value());
+  EXPECT_THAT(parse_job_query({{"state", "happy"}}).error().message, HasSubstr("queued, running"));
+  EXPECT_THAT(parse_job_query({{"fields", "happy"}}).error().message, HasSubstr("id, name"));
+  EXPECT_THAT(parse_wait_query({{"ids", "1"}, {"x", "1"}}).error().message,
+              HasSubstr("x: unknown parameter; there are ids, timeout_ms"));
+  EXPECT_FALSE(parse_event_query({{"kind", "finsihed"}}).has_value());
+  EXPECT_TRUE(parse_event_query({{"kind", "failed,drained"}}).has_value());
   EXPECT_FALSE(parse_wait_query({}).has_value());
   EXPECT_FALSE(parse_event_query({{"limit", "0"}}).has_value())
       << "it would be waited for for ever";

@@ -23,7 +23,11 @@ TEST(ControlSettingTest, ReadsWhatItKnowsAndKeepsTheSecret) {
             (std::map<std::string, std::string>{{"target-yaml-path", "../config/gpu_manage.yaml"},
                                                 {"port", "29214"}}));
   EXPECT_TRUE(setting->secret);
-  EXPECT_EQ(target_yaml(*setting, "/p/config/control_setting.yaml"), "/p/config/gpu_manage.yaml");
+  // The usual file is only meant where it is there.
+  EXPECT_EQ(target_yaml(*setting, "/p/config/control_setting.yaml"), "");
+  const auto other = parse_control_setting("target-yaml-path: ../config/mine.yaml\n", "f");
+  ASSERT_TRUE(other);
+  EXPECT_EQ(target_yaml(*other, "/p/config/control_setting.yaml"), "/p/config/mine.yaml");
   EXPECT_EQ(target_yaml({}, "/p/config/control_setting.yaml"), "");
   EXPECT_TRUE(parse_control_setting("", "f")->values.empty());
   EXPECT_EQ(parse_control_setting("- a\n", "f").error().code, ErrorCode::conflict);
@@ -64,6 +68,26 @@ TEST(ControlSettingTest, IsKeptInAFile) {
   EXPECT_EQ(dir.read("config/control_setting.yaml"), "port: 8080\nallow-lan: false\n");
   EXPECT_FALSE(save_control_setting(file, {{"port", "-1"}}));
   EXPECT_EQ(read_control_setting(file)->values.at("port"), "8080");
+}
+
+TEST(ControlSettingTest, AConfigurationThatIsNotThereIsTold) {
+  const TemporaryDirectory dir;
+  const std::string file = (dir.path() / "config" / "control_setting.yaml").native();
+  const auto with = [](const std::string& target) {
+    ControlSetting setting;
+    setting.values["target-yaml-path"] = target;
+    return setting;
+  };
+  EXPECT_EQ(missing_target({}, file), "");
+  EXPECT_EQ(target_yaml(with("../config/gpu_manage.yaml"), file), "") << "as if it were not said";
+  EXPECT_EQ(missing_target(with("../config/gpu_manage.yaml"), file), "");
+  const std::string mine = (dir.path() / "config" / "mine.yaml").native();
+  EXPECT_EQ(missing_target(with("mine.yaml"), file), mine);
+  dir.write("config/mine.yaml", "");
+  EXPECT_EQ(missing_target(with("mine.yaml"), file), "");
+  dir.write("config/gpu_manage.yaml", "");
+  EXPECT_EQ(target_yaml(with("../config/gpu_manage.yaml"), file),
+            (dir.path() / "config" / "gpu_manage.yaml").native());
 }
 
 }  // namespace

@@ -52,13 +52,17 @@ TEST(CompeteJsonTest, SaysWhereABodyIsWrong) {
 
 TEST(CompeteJsonTest, MistakesComeWithTheirPlaces) {
   const HttpResponse response =
-      mistakes_response(a_file(), {{"f", {3, 1}, "no command"}, {"g", {4, 2}, "no memory"}});
+      mistakes_response(a_file(), {{a_file().file_name, {3, 1}, "no command"},
+                                   {"g", {4, 2}, "no memory"},
+                                   {"h", {0, 0}, "no file"}});
   EXPECT_EQ(response.status, 422);
   const json::value value = json::parse(response.body);
   EXPECT_EQ(value.at("error").at("code").as_string(), "invalid");
-  EXPECT_THAT(std::string(value.at("error").at("message").as_string()), HasSubstr("2 mistakes"));
+  EXPECT_THAT(std::string(value.at("error").at("message").as_string()), HasSubstr("3 mistakes"));
   EXPECT_EQ(value.at("problems").at(1).at("line").as_int64(), 4);
+  EXPECT_TRUE(value.at("problems").at(0).at("file").is_null()) << "the text itself";
   EXPECT_EQ(value.at("problems").at(1).at("file").as_string(), "g");
+  EXPECT_TRUE(value.at("problems").at(2).at("line").is_null());
 }
 
 TEST(CompeteJsonTest, AStateIsThatOfTheFileAndMore) {

@@ -82,5 +82,34 @@ TEST(HealthTest, AllIsWellUntilSomethingIsNot) {
   EXPECT_EQ(judge_health(State{}, {}, Error{ErrorCode::io, "disk"}).status, "failing");
 }
 
+TEST(HealthTest, ACardThatFailedIsAnIllnessAndOneThatIsWantedIsNot) {
+  State state;
+  Gpu gpu;
+  gpu.facts.index = 1;
+  gpu.facts.uuid = "GPU-1";
+  gpu.known = true;
+  state.gpus = {gpu};
+  state.drains["GPU-1"] = "fan";
+  EXPECT_EQ(judge_health(state, {}, {}).status, "ok") << "somebody wanted it so";
+  state.drains["GPU-1"] = "the driver reported the hardware error XID 79";
+  const HealthView health = judge_health(state, {}, {});
+  EXPECT_EQ(health.status, "degraded");
+  ASSERT_EQ(health.reasons.size(), 1U);
+  EXPECT_EQ(health.reasons[0].what, "gpu");
+  EXPECT_THAT(health.reasons[0].message, HasSubstr("XID 79; berth resume --gpu 1"));
+}
+
+TEST(HealthTest, WhileTheDriverFailsNoCardIsSaidToBeGone) {
+  State state;
+  Gpu gpu;
+  gpu.known = false;
+  state.gpus = {gpu};
+  EXPECT_EQ(judge_health(state, {}, {}).reasons,
+            (std::vector<HealthReason>{{"gpu", "GPU 0 is gone"}}));
+  state.probe_error = "the driver hangs";
+  EXPECT_EQ(judge_health(state, {}, {}).reasons,
+            (std::vector<HealthReason>{{"probe", "the driver hangs"}}));
+}
+
 }  // namespace
 }  // namespace berth

@@ -115,6 +115,113 @@ TEST(OpenapiTest, EveryReferenceLeadsSomewhere) {
   expect_references(root, root);
 }
 
+/// A comma in a text without quotes begins another key, which nobody reads and which has no value.
+void expect_known(const json::value& value, const std::set<std::string_view>& known,
+                  const std::string& where) {
+  for (const auto& [key, member] : value.as_object()) {
+    EXPECT_TRUE(known.contains(key)) << where << " has '" << key << "'; is a comma not in quotes?";
+  }
+}
+
+/// What a schema of ours is made of, and what in it is a schema again.
+void expect_schema(const json::value& schema, const std::string& where) {
+  expect_known(schema,
+               {"$ref",
+                "type",
+                "description",
+                "properties",
+                "additionalProperties",
+                "required",
+                "items",
+                "anyOf",
+                "allOf",
+                "oneOf",
+                "enum",
+                "const",
+                "default",
+                "pattern",
+                "format",
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "minLength",
+                "maxLength",
+                "minItems",
+                "maxItems",
+                "uniqueItems",
+                "minProperties",
+                "maxProperties",
+                "propertyNames"},
+               where);
+  for (const auto& [key, member] : schema.as_object()) {
+    const std::string inside = where + "/" + std::string(key);
+    if (key == "properties") {
+      for (const auto& [name, property] : member.as_object()) {
+        expect_schema(property, inside + "/" + std::string(name));
+      }
+    } else if (key == "anyOf" || key == "allOf" || key == "oneOf") {
+      for (const json::value& one : member.as_array()) {
+        expect_schema(one, inside);
+      }
+    } else if ((key == "items" || key == "additionalProperties" || key == "propertyNames") &&
+               member.is_object()) {
+      expect_schema(member, inside);
+    }
+  }
+}
+
+/// Everything that stands under "schema", wherever that is; and that nothing but data is null.
+void expect_sound(const json::value& value, const std::string& where) {
+  if (const json::object* object = value.if_object()) {
+    for (const auto& [key, member] : *object) {
+      const std::string inside = where + "/" + std::string(key);
+      if (key == "schema") {
+        expect_schema(member, inside);
+      } else if (key == "example" || key == "enum" || key == "const" || key == "default") {
+        continue;
+      }
+      EXPECT_FALSE(member.is_null()) << inside;
+      expect_sound(member, inside);
+    }
+  } else if (const json::array* array = value.if_array()) {
+    for (const json::value& member : *array) {
+      EXPECT_FALSE(member.is_null()) << where;
+      expect_sound(member, where);
+    }
+  }
+}
+
+TEST(OpenapiTest, NoTextHasLostWhatStandsBehindAComma) {
+  const json::value root = description();
+  expect_sound(root, "");
+  for (const json::value& tag : root.at("tags").as_array()) {
+    expect_known(tag, {"name", "description"}, "tags");
+  }
+  for (const auto& [name, schema] : root.at("components").at("schemas").as_object()) {
+    expect_schema(schema, std::string(name));
+  }
+  for (const auto& [name, parameter] : root.at("components").at("parameters").as_object()) {
+    expect_known(parameter, {"name", "in", "required", "description", "schema"}, std::string(name));
+  }
+  for (const auto& [path, item] : root.at("paths").as_object()) {
+    for (const auto& [method, operation] : item.as_object()) {
+      const std::string where = std::string(method) + " " + std::string(path);
+      expect_known(operation,
+                   {"operationId", "tags", "summary", "description", "x-berth-scope", "parameters",
+                    "requestBody", "responses", "security"},
+                   where);
+      if (const json::value* list = operation.as_object().if_contains("parameters")) {
+        for (const json::value& one : list->as_array()) {
+          expect_known(one, {"$ref", "name", "in", "required", "description", "schema"}, where);
+        }
+      }
+      for (const auto& [status, response] : operation.at("responses").as_object()) {
+        expect_known(response, {"$ref", "description", "content", "headers"}, where);
+      }
+    }
+  }
+}
+
 TEST(OpenapiTest, ThePageHasNoScriptAndNamesEveryRoute) {
   const std::string& page = openapi_page();
   EXPECT_EQ(page.find("<script"), std::string::npos);

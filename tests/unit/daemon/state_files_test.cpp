@@ -154,6 +154,8 @@ TEST(BatchReport, LinesTellOfOneEventEach) {
   EXPECT_THAT(status_line(batch, Millis(0)),
               HasSubstr("status: pending 1, running 1, completed 1, failed 1; busy queues: 1; idle "
                         "queues: 2"));
+  row = {3, "kill_requested", JobId{2}, AttemptId{2}, BatchId{4}, "", Millis(1'234)};
+  EXPECT_THAT(log_line(batch, row), HasSubstr("INFO - queue 1: job 2 told to end\n"));
 }
 
 // --- the directory
@@ -282,6 +284,32 @@ TEST_F(StateDirectoryTest, WhatIsInTheWayIsAnErrorAndNotACrash) {
   EXPECT_FALSE(std::filesystem::exists(dir_.parent_path()));
 }
 
+TEST_F(StateDirectoryTest, LinesOfBatchesThatShareALogStandInTheirOrder) {
+  BatchFiles one = files();
+  one.lines = {{5, "five\n"}, {7, "seven\n"}, {7, "status\n"}, {9, "nine\n"}};
+  BatchFiles other = files();
+  other.lines = {{6, "six\n"}, {8, "eight\n"}};
+  const std::map<BatchId, BatchFiles> both = {{BatchId{4}, one}, {BatchId{5}, other}};
+  ASSERT_TRUE(write_state_directory(options_, both));
+  ASSERT_TRUE(write_state_directory(options_, both)) << "and none twice";
+  EXPECT_EQ(read("compete_gpu.log"), "five\nsix\nseven\nstatus\neight\nnine\n");
+}
+
+TEST_F(StateDirectoryTest, ALogAloneLeavesNothingBesideIt) {
+  BatchFiles log = files();
+  log.pid = 0;
+  log.state.clear();
+  log.entries.clear();
+  std::filesystem::create_directories(dir_);
+  options_.lock = dir_.native() + ".lock";
+  ASSERT_TRUE(write_state_directory(options_, {{BatchId{4}, log}}));
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
+    found.push_back(entry.path().filename());
+  }
+  EXPECT_EQ(found, std::vector<std::string>{"compete_gpu.log"});
+}
+
 TEST_F(StateDirectoryTest, TwoBatchesOfOneProcessHaveAFileEach) {
   BatchFiles other = files();
   other.state = R"({"state": "running", "batch": 5})";
@@ -309,7 +337,7 @@ TEST_F(StateDirectoryTest, AWriterSaysItsTroubleOnceAndGoesOn) {
                             }},
                            3, Millis(1));
     EXPECT_EQ(writer.behind(), std::nullopt);
-    writer.post(BatchId{4}, files(), 6);
+    writer.post({{BatchId{4}, files()}}, 6);
     done.wait(0);
     writer.finish(Millis(60'000));
     EXPECT_EQ(writer.behind(), std::nullopt);
