@@ -1,6 +1,6 @@
 // The list of jobs, its order, and that all who look see the same.
 
-import { expect, test, waiting, type Instance } from './berth';
+import { barriers, expect, test, waiting, type Instance } from './berth';
 import type { Page } from '@playwright/test';
 
 interface Noted {
@@ -264,4 +264,69 @@ test('queues show how far they have come', async ({ console: page, instance }) =
   await expect(row).toContainText('3 / 3');
   await instance.post('/api/jobs/remove', { ids: String(done[0]) });
   await expect(row).toContainText('2 / 2');
+});
+
+test('a row has room for what it tells', async ({ console: page, instance }) => {
+  // A try that ran out of memory, and the next one waits: the widest that a row tells.
+  const id = await instance.add('echo "RuntimeError: CUDA out of memory"; exit 1', {
+    name: 'roomy-results-sweep-of-many-parameters-lr-0.0010-seed-41',
+    queue: 'evaluation',
+    gpus: { min: 1, max: 1 },
+    gpu_memory: 1024 ** 3,
+    retries: 2,
+  });
+  const sibling = await waiting(
+    instance,
+    'roomy-results-sweep-of-many-parameters-lr-0.0010-seed-42',
+  );
+  const long = await instance.add(
+    `awk 'BEGIN{printf "\\033[41mred\\033[0m \\033[48;5;226myellow\\033[0m\\n"}'; sleep 600`,
+    { name: 'roomy' },
+  );
+  const row = page.locator(`[data-job="${id}"]`);
+  await page.goto('/ui/state?q=roomy');
+  await expect(row).toContainText('out of GPU memory');
+  await expect(row.locator('.cell-tries')).toContainText('1 / ');
+  for (const width of [1024, 1280, 1440, 1920]) {
+    await page.setViewportSize({ width, height: 900 });
+    const out = await page
+      .locator('[data-job] .cell')
+      .evaluateAll((cells) =>
+        cells
+          .filter((cell) =>
+            [...cell.children].some(
+              (part) => part.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1,
+            ),
+          )
+          .map((cell) => `${cell.className}: ${cell.textContent}`),
+      );
+    expect(out, `what sticks out at ${width} px`).toEqual([]);
+    // The end of a name tells it from its siblings.
+    for (const [job, end] of [
+      [id, 'seed-41'],
+      [sibling, 'seed-42'],
+    ] as const) {
+      const tail = page.locator(`[data-job="${job}"] .tail`);
+      await expect(tail).toContainText(end);
+      expect(
+        await tail.evaluate((part) => part.scrollWidth - part.clientWidth),
+        `what is cut of ${end} at ${width} px`,
+      ).toBe(0);
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  // What runs cannot be moved.
+  await page.goto(`/ui/state/${long}`);
+  await page.getByRole('button', { name: 'More actions' }).click();
+  for (const name of ['Move to the front', 'Move to the end', 'Change the priority']) {
+    await expect(page.getByRole('menuitem', { name })).toBeDisabled();
+  }
+  await page.keyboard.press('Escape');
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await expect(page.locator('html')).toHaveAttribute('data-theme', theme);
+    await expect(page.getByRole('log')).toContainText('yellow');
+    expect(await barriers(page)).toEqual([]);
+  }
+  await instance.post('/api/jobs/kill', { ids: [id, sibling, long], grace_ms: 100 });
 });

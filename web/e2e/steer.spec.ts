@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { SAMPLES } from '../src/pages/command/samples';
-import { expect, test, until, waiting, write, type Instance } from './berth';
+import { barriers, expect, test, until, waiting, write, type Instance } from './berth';
 import type { Page } from '@playwright/test';
 
 /** What was done last. */
@@ -45,6 +45,7 @@ test('the UUID of a GPU is copied', async ({ console: page, instance }) => {
   await page.getByRole('button', { name: 'Actions for GPU 2' }).click();
   await page.getByRole('menuitem', { name: 'Copy the UUID' }).click();
   await expect.poll(() => copied(page)).toBe(gpus[2]?.uuid);
+  await expect(page.getByText('Copied.')).toBeVisible();
 });
 
 test('strangers on a card are told apart, and so is a card that is left to them', async ({
@@ -153,6 +154,7 @@ test('the editor completes keys', async ({ console: page }) => {
   await write(page, 'version: 1\njobs:\n  - run: a\n');
   await page.keyboard.type('    gpu_m');
   await expect(page.locator('.cm-tooltip-autocomplete')).toContainText('gpu_memory');
+  await expect(page.locator('.cm-completionIcon')).toHaveCount(0);
 });
 
 test('a sweep is built, counted and submitted', async ({ console: page, instance }) => {
@@ -230,13 +232,14 @@ test('a command file is made, started, stopped, bound to a log, and deleted', as
   await page.getByText('not saved').waitFor();
   await page.locator('.rail').getByRole('link', { name: 'GPUs' }).click();
   await page.locator('.rail').getByRole('link', { name: 'Submit' }).click();
-  await page.getByRole('button', { name: 'Configuration 2' }).click();
+  await page.getByRole('button', { name: 'Configuration 1' }).click();
   await expect(page.locator('.cm-content')).toContainText('sleep 601');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.locator('.task')).toHaveCount(2);
   await page.getByRole('button', { name: 'Start' }).click();
   await expect(page.getByText(/was started/)).toBeVisible();
   await expect(page.locator('.task .badge-queued')).toHaveCount(2);
+  await expect(page.getByRole('button', { name: 'Start', exact: true })).toBeDisabled();
   const log = path.join(instance.work, 'own.log');
   writeFileSync(log, 'a line of the bound log\n');
   await page
@@ -275,10 +278,9 @@ test('a command file begins with an example, and what runs of one that is stoppe
   // The first one stays for ever.
   await instance.post('/api/commands/single/new', {});
   await page.getByRole('button', { name: 'New configuration' }).click();
+  // What explains itself in comments alone is not begun, and not wrong.
   await expect(page.locator('.cm-content')).toContainText('One task is a block of lines');
-  await page.locator('.cm-content').click();
-  await page.keyboard.press('ControlOrMeta+a');
-  await page.keyboard.press('Delete');
+  await expect(page.locator('.check .error, .cm-lint-marker-error')).toHaveCount(0);
   await page.getByRole('button', { name: 'Begin with an example' }).click();
   await expect(page.locator('.cm-content')).toContainText('python train.py --lr 0.01');
   await expect(page.locator('.check')).toContainText('3 jobs, read as command file');
@@ -335,10 +337,28 @@ test('a rule is tried, saved, and taken back', async ({ console: page, instance 
   await expect(page.getByText('1 rule changed.')).toBeVisible();
   const row = page.locator('.rule', { has: page.getByText('max_concurrent', { exact: true }) });
   await expect(row).toContainText('this run');
-  await expect(page.locator('.history')).toContainText('max_concurrent=77');
+  await expect(page.locator('.history')).toContainText(/max_concurrent \S+ → 77/);
   await undo(page);
   await expect(row).toContainText('default');
   await instance.post('/api/jobs/kill', { ids: [held], grace_ms: 100 });
+});
+
+test('a long history of rules is scrolled by keys, and says who changed what', async ({
+  console: page,
+  instance,
+}) => {
+  for (let i = 1; i <= 30; i += 1) {
+    await instance.post('/api/rules', { set: [{ key: 'hold_after', value: `${i}h` }] });
+  }
+  await page.goto('/ui/rule');
+  const history = page.getByRole('group', { name: 'Changes' });
+  await expect(history).toContainText(/this run\s*hold_after 29h → 30h/);
+  expect(await barriers(page)).toEqual([]);
+  await page.getByLabel('Search rules').fill('hold_after');
+  await page.getByRole('textbox', { name: 'hold_after' }).fill('40h');
+  await page.getByRole('button', { name: 'Apply for this run' }).click();
+  await expect(history).toContainText(/this run · a browser\s*hold_after 30h → 40h/);
+  await instance.post('/api/rules', { unset: ['hold_after'] });
 });
 
 test('a preview names the jobs that would start', async ({ console: page, instance }) => {

@@ -34,6 +34,9 @@ describe('numbers as people read them', () => {
     expect(clock(at(2027, 10, 18), 'zh')).toBe('2027年11月18日 20:28:53');
     expect(moment(at(2025, 11, 31), 'en')).toBe('31 Dec 2025, 20:28');
     expect(shortly(at(2026, 10, 18), 'en')).toBe('20:28');
+    // What ended before midnight ended minutes ago.
+    expect(shortly(at(2026, 10, 17) + 3_600_000, 'en')).toBe('21:28');
+    expect(shortly(at(2026, 10, 17) - 1, 'en')).toBe('17 Nov');
     expect(shortly(at(2026, 0, 1), 'en')).toBe('1 Jan');
     expect(shortly(at(2025, 10, 18), 'en')).toBe('18 Nov 2025');
     vi.useRealTimers();
@@ -71,9 +74,6 @@ describe('terminal output', () => {
     expect(applyCodes({ fg: 'x', bold: true }, '')).toEqual({});
     expect(applyCodes({ bold: true, dim: true }, '22')).toEqual({});
   });
-  it('shows of a progress bar what was drawn last', () => {
-    expect(plain('10%\r50%\r100%')).toBe('100%');
-    expect(plain('done\r')).toBe('done');
   it('can be read on whatever lies under it', () => {
     expect(ink({ fg: 'rgb(1 2 3)' })).toBe('rgb(1 2 3)');
     expect(ink(applyCodes({}, '41'))).toBe('var(--log-bg)');
@@ -83,6 +83,9 @@ describe('terminal output', () => {
     expect(ink(applyCodes({}, '38;2;255;255;0;48;2;0;0;128'))).toBe('rgb(255 255 0)');
     expect(ink(applyCodes({}, '38;2;9;9;9;48;2;0;0;128'))).toBe('rgb(255 255 255)');
   });
+  it('shows of a progress bar what was drawn last', () => {
+    expect(plain('10%\r50%\r100%')).toBe('100%');
+    expect(plain('done\r')).toBe('done');
   });
   it('is not confused by broken sequences', () => {
     expect(plain('a\u001b[')).toBe('a[');

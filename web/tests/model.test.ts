@@ -5,7 +5,15 @@ import { freeOf } from '../src/pages/gpu/page';
 import { niceTicks, shortNumber } from '../src/pages/results/plot';
 import { fitting } from '../src/pages/state/timeline';
 import type { Gpu, GpuProcess, JobDetail, Results, Rule, Span } from '../src/api/types';
-import { scalar, sweepFile, unfilled, valuesOf } from '../src/pages/command/sweepfile';
+import { telling } from '../src/pages/command/telling';
+import {
+  fieldAt,
+  scalar,
+  sweepFile,
+  unfilled,
+  unused,
+  valuesOf,
+} from '../src/pages/command/sweepfile';
 import { splitMemory } from '../src/pages/gpu/memory';
 import { csv, plotPoints } from '../src/pages/results/export';
 import { choices, grouped, groupOf } from '../src/pages/rule/groups';
@@ -83,7 +91,7 @@ describe('the memory of a card', () => {
           claims: [{ job: 1, attempt: 1, memory: 40 }],
         }),
       ),
-    ).toEqual({ own: 30, foreign: 20, claimed: 10, free: 40, total: 100 });
+    ).toEqual({ own: 30, foreign: 20, unknown: 0, claimed: 10, free: 40, total: 100 });
   });
   it('is promised to each job for itself', () => {
     const split = splitMemory(
@@ -100,11 +108,34 @@ describe('the memory of a card', () => {
         ],
       }),
     );
-    expect(split).toEqual({ own: 40, foreign: 0, claimed: 25, free: 35, total: 100 });
+    expect(split).toEqual({ own: 40, foreign: 0, unknown: 0, claimed: 25, free: 35, total: 100 });
   });
   it('is all promised where a job has the whole card', () => {
     const split = splitMemory(gpu({ claims: [{ job: 1, attempt: 1, memory: null }] }));
     expect(split).toMatchObject({ claimed: 100, free: 0 });
+  });
+  const untold = { pid: 1, job: 1, attempt: 1 };
+  const used = (...processes: GpuProcess[]) =>
+    splitMemory(gpu({ memory_used: 50, processes, claims: [{ job: 1, attempt: 1, memory: 60 }] }));
+  it('is all own where nobody else is there, though the driver tells of no process', () => {
+    expect(used(process(untold))).toMatchObject({ own: 50, foreign: 0, unknown: 0, claimed: 10 });
+    expect(used(process(untold), process({ pid: 2, memory: 20 }))).toMatchObject({
+      own: 30,
+      foreign: 20,
+      unknown: 0,
+    });
+  });
+  it('is nobody knows whose where both are there and neither is told', () => {
+    expect(used(process(untold), process({ pid: 2 }))).toMatchObject({
+      own: 0,
+      foreign: 0,
+      unknown: 50,
+    });
+    const unseen = { memory_used: 50, processes: null };
+    expect(
+      splitMemory(gpu({ ...unseen, claims: [{ job: 1, attempt: 1, memory: 60 }] })),
+    ).toMatchObject({ own: 0, foreign: 0, unknown: 50 });
+    expect(splitMemory(gpu(unseen))).toMatchObject({ foreign: 50, unknown: 0 });
   });
   it('is unknown where the probe does not know', () => {
     expect(splitMemory(gpu({ memory_used: null }))).toBeNull();
@@ -211,6 +242,22 @@ describe('the timeline', () => {
   });
 });
 
+describe('long commands that are nearly the same', () => {
+  it('are cut where they do not differ', () => {
+    const same = `python train.py ${'--option value '.repeat(30)}`;
+    const cut = telling([1, 2].map((seed) => `${same}--seed ${seed}`));
+    expect(cut[0]).toMatch(/^python train\.py .*… .*--seed 1$/);
+    expect(cut[1]).toMatch(/--seed 2$/);
+    expect(cut.every((command) => command.length < 210)).toBe(true);
+  });
+  it('are left alone where they are short or differ early', () => {
+    expect(telling(['a 1', 'a 2'])).toEqual(['a 1', 'a 2']);
+    const [long = ''] = telling([`a ${'x'.repeat(300)}`, `b ${'x'.repeat(300)}`]);
+    expect(long).toMatch(/^a x+…$/);
+    expect(telling(['z'.repeat(300)])[0]).toHaveLength(201);
+  });
+});
+
 describe('a sweep', () => {
   it('leaves what values mean to the daemon', () => {
     for (const values of ['0.1, 0.03', '0..10..2', 'log(1e-5, 1e-1, 5)', '3..1', '1..5000']) {
@@ -262,6 +309,30 @@ describe('a sweep', () => {
   it('tells what nothing fills in', () => {
     const command = '{lr} {seed} {port} ${HOME} {{word}} {size} {size}';
     expect(unfilled({ ...sweep, command })).toEqual(['size']);
+  });
+  it('tells of axes that only repeat the same command', () => {
+    const axes = [
+      { name: 'lr', values: '1,2' },
+      { name: 'size', values: '1..3' },
+      { name: '', values: '' },
+    ];
+    expect(unused({ ...sweep, axes, seeds: '1..3', command: 'train {lr}' })).toEqual([1, 'seeds']);
+    expect(unused({ ...sweep, axes, seeds: '', command: 'train {lr} {size}' })).toEqual([]);
+  });
+  it('knows what each line of its file says', () => {
+    const axes = [
+      { name: '', values: '' },
+      { name: 'lr', values: '1,2' },
+    ];
+    const one = { ...sweep, axes, seeds: '1', command: 'a\nb', gpus: '2', queue: 'q' };
+    const fields = sweepFile(one)
+      .split('\n')
+      .map((line, i) => [line.trim(), fieldAt(one, i + 1)] as const);
+    const at = (begin: string) => fields.find(([line]) => line.startsWith(begin))?.[1];
+    expect(at('lr:')).toBe(1);
+    expect(at('seed:')).toBe('seeds');
+    expect([at('a'), at('b'), at('run:')]).toEqual(['command', 'command', 'command']);
+    expect([at('gpus:'), at('queue:'), at('version:')]).toEqual(['gpus', 'queue', undefined]);
   });
   it('shows the daemon an axis that is not right', () => {
     const wrong = { ...sweep, axes: [{ name: 'a b', values: '' }] };

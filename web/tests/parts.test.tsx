@@ -257,6 +257,12 @@ describe('a GPU', () => {
     expect(screen.getByText(/does not say how much memory/)).toBeTruthy();
     expect(screen.getByText(/does not say which processes/)).toBeTruthy();
   });
+  it('says that the driver does not answer, where it does not', () => {
+    const silent = { ...gpu, memory_used: null, processes: null };
+    page(<GpuCard silent gpu={silent} now={Date.now()} onHistory={() => undefined} />);
+    expect(screen.getByText(/driver does not answer/)).toBeTruthy();
+    expect(screen.queryByText(/does not say/)).toBeNull();
+  });
   it('shows what whoever may only look cannot do, and why', async () => {
     await act(() =>
       queryClient.setQueryData(['session'], { via: 'token', scope: 'read', user: 'u', csrf: null }),

@@ -6,6 +6,7 @@ import type { Preview, Rule } from '../src/api/types';
 import { LanguageProvider } from '../src/i18n';
 import { changeOf, undoOf, unsent } from '../src/pages/rule/change';
 import { grouped } from '../src/pages/rule/groups';
+import { parseNews } from '../src/pages/rule/history';
 import { Outcome } from '../src/pages/rule/preview';
 
 const rule = (key: string, source = 'default', value = '1'): Rule => ({
@@ -112,5 +113,60 @@ describe('what a change of rules would do', () => {
     expect(screen.getByRole('heading').textContent).toBe('1 or more would wait for another reason');
     expect(screen.queryByText(/like it/)).toBeNull();
     expect(screen.getByText('Further jobs were not looked at.')).toBeTruthy();
+  });
+  const cards = { kind: 'gpu' as const, numbers: {}, names: {}, jobs: [] };
+  const reason = { ...cards, numbers: { asked: 1, fitting: 0, possible: 2, total: 2 } };
+  const alike = { ...wait(1, 1), why_before: reason, why_after: reason };
+  it('is told card by card where the reason stays the same', () => {
+    const card = (gpu: number, kind: 'claimed' | 'drained') => ({
+      gpu,
+      kind,
+      text: 'as it says',
+      jobs: [3],
+      ...(kind === 'drained' ? { detail: 'fan' } : {}),
+    });
+    show({
+      waits: [
+        {
+          ...alike,
+          gpus_before: [card(0, 'claimed'), card(1, 'claimed')],
+          gpus_after: [card(0, 'drained'), card(1, 'drained')],
+        },
+      ],
+    });
+    const { textContent } = screen.getByRole('listitem');
+    expect(textContent).toContain('GPU 0-1: taken by job 3');
+    expect(textContent).toContain('GPU 0-1: out of use: fan');
+    expect(textContent).not.toContain('no GPU has room');
+  });
+  it('is nothing where nobody could see a difference', () => {
+    show({ waits: [alike] });
+    expect(screen.queryByRole('listitem')).toBeNull();
+    expect(screen.getByText(/^Nothing/)).toBeTruthy();
+  });
+});
+
+describe('what is told of a change of rules', () => {
+  it('is where, who, and what held before', () => {
+    expect(
+      parseNews(
+        'rules for this run, by token laptop: gpus=0,2 (was all), aging=0ms (was 1h, unset)',
+      ),
+    ).toEqual({
+      where: 'for this run',
+      who: 'token laptop',
+      values: [
+        { key: 'gpus', before: 'all', after: '0,2', unset: false },
+        { key: 'aging', before: '1h', after: '0ms', unset: true },
+      ],
+    });
+    expect(parseNews("rules of queue 'a: b, by c': gpu_left=1 (was 0)")?.where).toContain('a: b');
+    expect(
+      parseNews('rules for berth.yaml: queue.a b.limit=1 (was 0), gpu_left=1')?.values,
+    ).toEqual([
+      { key: 'queue.a b.limit', before: '0', after: '1', unset: false },
+      { key: 'gpu_left', before: null, after: '1', unset: false },
+    ]);
+    expect(parseNews('rules: gpu_left=1')).toBeNull();
   });
 });

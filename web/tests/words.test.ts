@@ -12,6 +12,8 @@ import {
   told,
   waitText,
 } from '../src/lib/words';
+import { driverText, said } from '../src/lib/said';
+import { alike } from '../src/pages/state/reason';
 
 const speak =
   (language: Language): Translate =>
@@ -32,10 +34,7 @@ const GIB = 1024 ** 3;
 const CAUSES: readonly (readonly [Cause, string])[] = [
   [cause('held'), 'held until somebody resumes it'],
   [cause('instance_paused'), 'berth is paused and starts nothing'],
-  [
-    cause('max_concurrent', {}, {}, [2]),
-    'job 2 goes first, and no more may run at once',
-  ],
+  [cause('max_concurrent', {}, {}, [2]), 'job 2 goes first, and no more may run at once'],
   [
     cause('queue_limit', {}, { queue: 'q' }, [2, 3]),
     'jobs 2, 3 go first, and no more may run at once',
@@ -104,10 +103,17 @@ const CAUSES: readonly (readonly [Cause, string])[] = [
     '2 of the 2 GPUs that berth may use at once are in use',
   ],
   [
+    cause('quota', { asked: 1, used: 1, allowed: 1 }, { of: 'batch', rules: 'max_gpu=1' }),
+    'the one GPU that its batch may use at once is in use (max_gpu=1)',
+  ],
+  [
     cause('quota', { asked: 3, used: 0, allowed: 2 }, { of: 'batch', rules: 'max_gpu=2' }),
     'asks for 3 GPUs, and its batch may use 2 at once (max_gpu=2)',
   ],
-  [cause('no_gpu', { asked: 2, total: 1 }), 'asks for 2 GPUs, this machine has 1'],
+  [
+    cause('no_gpu', { asked: 2, total: 1 }),
+    'asks for 2 GPUs; this machine has 1, so it can never start',
+  ],
   [cause('gpu', { asked: 1, fitting: 0, possible: 1, total: 2 }), 'no GPU has room'],
   [
     cause('gpu', { asked: 3, fitting: 1, possible: 2, total: 4 }),
@@ -298,5 +304,69 @@ describe('a card that is lost', () => {
     const lost = { trouble: 'GPU is lost', reserved: null } as Parameters<typeof cardText>[0];
     expect(cardText(lost, zh)).toContain('GPU 已丢失');
     expect(cardText({ ...lost, trouble: 'ECC' }, zh)).toBe('有故障：ECC');
+  });
+});
+
+/** As the daemon says them. */
+const SENTENCES = [
+  'the driver reported the hardware error XID 79',
+  '1 uncorrectable memory error',
+  '2 uncorrectable memory errors',
+  'it was lost: GPU is lost',
+  'the driver no longer shows it',
+  'not seen since the restart',
+  'its UUID cannot be read',
+  'taken out of use on request',
+  'out of use: the driver reported the hardware error XID 79',
+  'GPU 3 is gone',
+  'GPU 3: GPU is lost',
+  'the GPU driver has not answered for 10s; nothing new starts on GPUs until it does',
+  'the GPU probe has died',
+  "the NVIDIA driver is not loaded; load it with 'modprobe nvidia' or reboot, and see 'dmesg | grep NVRM' if that fails",
+  'the NVIDIA driver was upgraded while the old kernel module is loaded (Driver/library version mismatch); reboot, or unload and load the nvidia modules',
+  'no permission to use the NVIDIA driver; check the access rights of /dev/nvidia*',
+  'cannot initialise NVML: Unknown Error (code 999); does nvidia-smi work?',
+  '/home/a: 1.0 MiB free; nothing new starts until there are 64 MiB',
+  'the rule gpus names 7, which is not there; `berth gpus` lists the cards',
+  'the rule gpus names 7, 8, which are not there; `berth gpus` lists the cards',
+];
+
+describe('a sentence of the daemon', () => {
+  it.each(SENTENCES)('is known: %s', (sentence) => {
+    expect(said(sentence, en)).toBe(sentence);
+    const chinese = said(sentence, zh);
+    expect(chinese).toMatch(/[\u4e00-\u9fff]/);
+    expect(chinese).not.toMatch(/[{}]/);
+  });
+  it('of a kind that nobody knows stays as it is', () => {
+    expect(said('berth.yaml:3: a word', zh)).toBe('berth.yaml:3: a word');
+    expect(said('', zh)).toBe('');
+  });
+  it('keeps its facts', () => {
+    expect(said('GPU 3: the driver reported the hardware error XID 79', zh)).toBe(
+      'GPU 3：驱动报告了硬件错误 XID 79',
+    );
+    expect(said('在控制台停用', en)).toBe('drained in the console');
+  });
+  it('tells through what the cards are seen', () => {
+    const probe = { simulated: false, driver: 'none', age_ms: 1, error: null };
+    expect(driverText(probe, zh)).toBe('未启用 GPU');
+    expect(driverText({ ...probe, driver: 'NVML 550.54' }, zh)).toBe('NVML 550.54');
+  });
+});
+
+describe('cards that the same is in the way of', () => {
+  it('are told of together', () => {
+    const silent = (gpu: number, text = ''): Obstacle => ({
+      gpu,
+      kind: text ? 'drained' : 'stale',
+      text: 'as it says',
+      jobs: [],
+      detail: text,
+    });
+    expect(alike([silent(0), silent(1), silent(2, 'fan'), silent(3)], en)).toEqual([
+      ['0-1,3', 'waiting for a fresh look at it'],
+      ['2', 'out of use: fan'],
+    ]);
   });
 });

@@ -370,7 +370,7 @@ export interface Place {
 }
 
 /** Lines of a bound log that are shown, its last ones. */
-const TAIL = 500;
+export const TAIL = 500;
 
 /** Command files, by mode and number. */
 export const configs = {

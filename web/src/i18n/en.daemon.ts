@@ -18,8 +18,7 @@ export const daemonEn = {
   'reason.space': 'nothing starts while the disk is full: {detail}',
   'reason.max_concurrent':
     '{running} {running|job runs|jobs run} already, the limit max_concurrent is {limit}',
-  'reason.placeKept': 
-    '{jobs} {count|goes|go} first, and no more may run at once',
+  'reason.placeKept': '{jobs} {count|goes|go} first, and no more may run at once',
   'reason.submitting': 'its batch is still being submitted, {arrived} of {total} so far',
   'reason.givenUp': 'its batch was given up and is being removed',
   'reason.queue_paused': "queue '{queue}' is paused",
@@ -35,6 +34,8 @@ export const daemonEn = {
   'reason.host_memory':
     '{available} of host memory are available, {kept} must stay so (keep_host_memory)',
   'reason.resource': "asks for {asked} '{resource}', {free} free",
+  'reason.quotaOne.batch': 'the one GPU that its batch may use at once is in use',
+  'reason.quotaOne.instance': 'the one GPU that berth may use at once is in use',
   'reason.quota.batch':
     '{used} of the {allowed} {allowed|GPU|GPUs} that its batch may use at once are in use',
   'reason.quota.instance':
@@ -44,7 +45,7 @@ export const daemonEn = {
   'reason.quotaFew.instance':
     'asks for {asked} {asked|GPU|GPUs}, and berth may use {allowed} at once',
   'reason.noGpu': 'this machine has no GPU; without one it runs if it asks for 0',
-  'reason.fewGpus': 'asks for {asked} GPUs, this machine has {total}',
+  'reason.fewGpus': 'asks for {asked} GPUs; this machine has {total}, so it can never start',
   'reason.gpuOne': 'no GPU has room',
   'reason.gpuSome': 'asks for {asked} GPUs, {fitting} of {total} {fitting|has|have} room',
   'reason.gpuNever': '{what}, and never will: the cards are too small',
@@ -86,6 +87,7 @@ export const daemonEn = {
   'obstacle.keep_memory': '{used} of {total} are in use, more than the rule {detail} allows',
   'obstacle.memory': '{free} free, {needed} needed',
   'obstacle.memoryMargin': '{free} free ({margin} kept by memory_margin), {needed} needed',
+  'obstacle.byRule': '{what} ({rule})',
   'obstacle.shared': '{what}, shared with {jobs}',
   'obstacle.othersHold': '{what}, others hold {strangers}',
   'obstacle.ownHold': '{what}, your own processes outside berth hold {strangers}',
@@ -133,6 +135,33 @@ export const daemonEn = {
   'event.parked': 'stands still',
   'event.unparked': 'goes on',
   'event.stray': 'on a card it was not given',
+  'said.xid': 'the driver reported the hardware error XID {xid}',
+  'said.ecc': '{count} uncorrectable memory {count|error|errors}',
+  'said.wasLost': 'it was lost: {detail}',
+  'said.lost': 'GPU is lost',
+  'said.reset': 'GPU requires reset',
+  'said.noLonger': 'the driver no longer shows it',
+  'said.unseen': 'not seen since the restart',
+  'said.noUuid': 'its UUID cannot be read',
+  'said.onRequest': 'taken out of use on request',
+  'said.reported': 'job {id} reported: {what}',
+  'said.gone': 'GPU {gpu} is gone',
+  'said.ofGpu': 'GPU {gpu}: {detail}',
+  'said.silent':
+    'the GPU driver has not answered for {time}; nothing new starts on GPUs until it does',
+  'said.probeDied': 'the GPU probe has died',
+  'said.probeEndless': 'the GPU probe answers without end',
+  'said.notLoaded':
+    "the NVIDIA driver is not loaded; load it with 'modprobe nvidia' or reboot, and see 'dmesg | grep NVRM' if that fails",
+  'said.mismatch':
+    'the NVIDIA driver was upgraded while the old kernel module is loaded (Driver/library version mismatch); reboot, or unload and load the nvidia modules',
+  'said.noPermission':
+    'no permission to use the NVIDIA driver; check the access rights of /dev/nvidia*',
+  'said.noNvml': 'cannot initialise NVML: {what}; does nvidia-smi work?',
+  'said.space': '{place}: {free} free; nothing new starts until there are {needed}',
+  'said.absent': 'the rule gpus names {gpus}, which is not there; `berth gpus` lists the cards',
+  'said.allAbsent': 'the rule gpus names {gpus}, which are not there; `berth gpus` lists the cards',
+  'said.unrepaired': '{what}; until it is repaired, the rules stay as they were',
   'health.of': '{what}: {message}',
   'health.store': 'The store',
   'health.space': 'The disk',

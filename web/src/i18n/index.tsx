@@ -32,6 +32,10 @@ export function translate(
   );
 }
 
+/** In every language, for what somebody may have said in another one. */
+export const spokenAnywhere = (key: Key): string[] =>
+  Object.values(texts).map((known) => known[key]);
+
 const REMEMBERED = 'berth.language';
 const fallback = () => preferred(navigator.languages);
 

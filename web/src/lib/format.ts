@@ -67,13 +67,12 @@ export function moment(ms: number, language: string): string {
   );
 }
 
-/** The hour if it is today, else the day, for a column of a table. */
+/** The hour where that says which day, else the day, for a column of a table. */
 export function shortly(ms: number, language: string): string {
   const date = new Date(ms);
-  const day = dayOf(date);
   return new Intl.DateTimeFormat(
     locale(language),
-    Object.keys(day).length ? day : HOUR_AND_MINUTE,
+    Date.now() - ms < DAY ? HOUR_AND_MINUTE : dayOf(date),
   ).format(date);
 }
 

@@ -5,6 +5,7 @@ import type { Attempt, Cause, FailureClass, Gpu, Job, Obstacle, Why } from '../a
 import type { Key, Language, Translate } from '../i18n';
 import { daemonEn } from '../i18n/en.daemon';
 import { bytes, duration } from './format';
+import { known, said } from './said';
 
 const SHOWN_JOBS = 5;
 
@@ -42,7 +43,9 @@ function gpuText(
     total === undefined
   ) {
     if (names['error'] === undefined) return null;
-    return names['error'] ? t('reason.unseen', { error: names['error'] }) : t('reason.stale');
+    return names['error']
+      ? t('reason.unseen', { error: said(names['error'], t) })
+      : t('reason.stale');
   }
   const what = asked === 1 ? t('reason.gpuOne') : t('reason.gpuSome', { asked, fitting, total });
   return possible < asked ? t('reason.gpuNever', { what }) : what;
@@ -77,10 +80,11 @@ function worded(cause: Cause, t: Translate): string | null {
       return t(`reason.dependency.${outcome}`, { jobs });
     }
     case 'space':
-      return t('reason.space', { detail: names['detail'] ?? '' });
+      return t('reason.space', { detail: said(names['detail'] ?? '', t) });
     case 'max_concurrent':
     case 'batch_limit':
-      if (limit === undefined && jobs) return t('reason.placeKept', { jobs, count: cause.jobs.length });
+      if (limit === undefined && jobs)
+        return t('reason.placeKept', { jobs, count: cause.jobs.length });
       return limit === undefined || running === undefined
         ? null
         : t(`reason.${cause.kind}`, { running, limit });
@@ -91,7 +95,8 @@ function worded(cause: Cause, t: Translate): string | null {
     case 'queue_paused':
       return queue === undefined ? null : t('reason.queue_paused', { queue });
     case 'queue_limit':
-      if (limit === undefined && jobs) return t('reason.placeKept', { jobs, count: cause.jobs.length });
+      if (limit === undefined && jobs)
+        return t('reason.placeKept', { jobs, count: cause.jobs.length });
       return queue === undefined || limit === undefined
         ? null
         : t('reason.queue_limit', { queue, limit });
@@ -121,9 +126,10 @@ function worded(cause: Cause, t: Translate): string | null {
       if (used === undefined || allowed === undefined) return null;
       const few = asked !== undefined && asked > allowed;
       const of = names['of'] === 'batch' ? 'batch' : 'instance';
+      const one = allowed === 1 && used === 1 ? 'reason.quotaOne' : 'reason.quota';
       const what = few
         ? t(`reason.quotaFew.${of}`, { asked, allowed })
-        : t(`reason.quota.${of}`, { used, allowed });
+        : t(`${one}.${of}`, { used, allowed });
       return names['rules'] ? `${what} (${names['rules']})` : what;
     }
     case 'no_gpu':
@@ -155,21 +161,23 @@ export function outlookText(why: Pick<Why, 'outlook' | 'foreseen'>, t: Translate
   });
 }
 
-/** What is wrong with a card is told in the driver's words; that it is lost, in the page's. */
+/** What berth does not know is told in the driver's words; that the card is lost, in the page's. */
 const troubleText = (trouble: string, t: Translate): string =>
+  known(trouble, t) ??
   t(/\blost\b|fallen off the bus/i.test(trouble) ? 'obstacle.lost' : 'obstacle.trouble', {
     detail: trouble,
   });
 
 export function obstacleText(obstacle: Obstacle, t: Translate): string {
   const { kind, detail = '', free = 0, strangers = 0, margin = 0, rule } = obstacle;
-  const needed = rule ? `${bytes(obstacle.needed)} (${rule})` : bytes(obstacle.needed ?? 0);
+  const needed = bytes(obstacle.needed ?? 0);
+  const byRule = (what: string) => (rule ? t('obstacle.byRule', { what, rule }) : what);
   const jobs = jobsText(obstacle.jobs, obstacle.jobs.length, t);
   switch (kind) {
     case 'trouble':
       return troubleText(obstacle.text, t);
     case 'stale':
-      return detail || t('obstacle.stale');
+      return said(detail, t) || t('obstacle.stale');
     case 'claimed':
       if (detail === 'maximize_resource_utilization') return t('obstacle.alone', { jobs });
       return t(detail ? 'obstacle.whole' : 'obstacle.claimed', { jobs });
@@ -188,9 +196,11 @@ export function obstacleText(obstacle: Obstacle, t: Translate): string {
             limit: obstacle.utilization_max ?? 0,
           });
     case 'memory': {
-      let what = margin
-        ? t('obstacle.memoryMargin', { free: bytes(free), margin: bytes(margin), needed })
-        : t('obstacle.memory', { free: bytes(free), needed });
+      let what = byRule(
+        margin
+          ? t('obstacle.memoryMargin', { free: bytes(free), margin: bytes(margin), needed })
+          : t('obstacle.memory', { free: bytes(free), needed }),
+      );
       if (obstacle.jobs.length) what = t('obstacle.shared', { what, jobs });
       if (strangers)
         what = t(obstacle.own ? 'obstacle.ownHold' : 'obstacle.othersHold', {
@@ -202,14 +212,15 @@ export function obstacleText(obstacle: Obstacle, t: Translate): string {
     case 'strangers':
       return t(obstacle.own ? 'obstacle.ownStrangers' : 'obstacle.strangers');
     case 'too_small':
-      return t('obstacle.too_small', { free: bytes(free), needed });
+      return byRule(t('obstacle.too_small', { free: bytes(free), needed }));
+    case 'drained':
+      return t('obstacle.drained', { detail: said(detail, t) });
     case 'keep_memory':
       return t('obstacle.keep_memory', {
         detail,
         used: bytes(obstacle.in_use ?? 0),
         total: bytes(obstacle.total ?? 0),
       });
-    case 'drained':
     case 'left':
     case 'not_allowed':
     case 'other_berth':
@@ -227,7 +238,7 @@ export function cardText(
 ): string | null {
   if (gpu.trouble !== null) {
     return gpu.drained_why
-      ? t('obstacle.drained', { detail: gpu.drained_why })
+      ? t('obstacle.drained', { detail: said(gpu.drained_why, t) })
       : troubleText(gpu.trouble, t);
   }
   if (gpu.reserved !== null && gpu.reserved_kind) {

@@ -7,6 +7,7 @@ import { live, useLive, useSession, useStatus } from '../api/data';
 import { useGuard } from '../api/guard';
 import { useLanguage } from '../i18n';
 import { clock } from '../lib/format';
+import { said } from '../lib/said';
 import { Button } from '../ui/basic';
 import { useOverlays } from '../ui/overlay';
 
@@ -69,7 +70,7 @@ export function Banner() {
       {link === 'gone' && <Gone />}
       {status?.space.low && (
         <Line tone="bad" icon={TriangleAlert}>
-          <strong>{t('banner.space')}</strong> {status.space.detail}
+          <strong>{t('banner.space')}</strong> {said(status.space.detail ?? '', t)}
         </Line>
       )}
       {status?.paused && (
@@ -95,12 +96,12 @@ export function Banner() {
       )}
       {status?.probe.error && (
         <Line tone="warn" icon={TriangleAlert}>
-          <strong>{t('banner.probe')}</strong> {status.probe.error}
+          <strong>{t('banner.probe')}</strong> {said(status.probe.error, t)}
         </Line>
       )}
       {problems.map((problem) => (
         <Line key={problem} tone="warn" icon={TriangleAlert}>
-          {problem}
+          {said(problem, t)}
         </Line>
       ))}
       {session?.scope === 'read' && (

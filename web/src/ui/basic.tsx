@@ -66,7 +66,11 @@ export function StateBadge({ state, note }: { state: JobState; note?: string | n
     <span className={`badge badge-${state}`}>
       <StateIcon state={state} size={13} />
       {t(`state.${state}`)}
-      {note ? <span className="badge-note">{note}</span> : null}
+      {note ? (
+        <span className="badge-note" title={note}>
+          {note}
+        </span>
+      ) : null}
     </span>
   );
 }

@@ -24,6 +24,7 @@ const token = (name: string) =>
 export default function Chart({
   label,
   times,
+  span,
   lines,
   height = 180,
   max,
@@ -33,6 +34,8 @@ export default function Chart({
   label: string;
   /** Milliseconds. */
   times: number[];
+  /** What the axis shows, from and to; undefined: as much as there is. */
+  span?: readonly [number, number] | undefined;
   lines: Line[];
   height?: number;
   max?: number;
@@ -41,6 +44,7 @@ export default function Chart({
 }) {
   const { language } = useLanguage();
   const place = useRef<HTMLDivElement>(null);
+  const [from, to] = span ?? [];
   useEffect(() => {
     const element = place.current;
     if (!element) return undefined;
@@ -70,7 +74,12 @@ export default function Chart({
             ],
           },
           scales: {
-            x: { time: true },
+            x: {
+              time: true,
+              ...(from === undefined || to === undefined
+                ? {}
+                : { range: [from / 1000, to / 1000] as [number, number] }),
+            },
             y: { range: (_, low, high) => [Math.min(0, low), max ?? (high > 0 ? high * 1.1 : 1)] },
           },
           axes: [
@@ -123,6 +132,6 @@ export default function Chart({
       themed.disconnect();
       plot?.destroy();
     };
-  }, [times, lines, height, max, format, inBytes, language]);
+  }, [times, from, to, lines, height, max, format, inBytes, language]);
   return <div ref={place} className="chart" role="img" aria-label={label} />;
 }

@@ -244,6 +244,7 @@ export default function Editor({
         languageOf(dialect),
         autocompletion({
           override: [complete(dialect)],
+          icons: false, // their font is not among those that come along
           // Behind the mark of a directive come its options.
           activateOnCompletion: ({ type }) => type === 'keyword',
         }),

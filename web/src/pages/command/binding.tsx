@@ -1,14 +1,15 @@
 // Logs that belong to processes of command files.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { configs, type Place } from '../../api/client';
+import { useEffect, useState } from 'react';
+import { TAIL, configs, type Place } from '../../api/client';
 import type { LogBinding } from '../../api/types';
 import { useLanguage } from '../../i18n';
-import { plain } from '../../lib/ansi';
-import { Button, Skeleton } from '../../ui/basic';
+import { Button } from '../../ui/basic';
 import { TextField } from '../../ui/fields';
 import { Dialog, useOverlays } from '../../ui/overlay';
+import { LogView } from '../state/log';
+import { LogModel } from '../state/logmodel';
 
 /** Another browser may bind and unbind; nothing tells of it. */
 const IN_STEP = 1_000;
@@ -83,22 +84,48 @@ export function BindDialog({
   );
 }
 
+/** Lines are added to what is known of the log where they only follow it. */
+function useGrowing(content: string | undefined): LogModel {
+  const [model, setModel] = useState(() => new LogModel());
+  const [known, setKnown] = useState('');
+  useEffect(() => {
+    if (content === undefined || content === known) return;
+    if (content.startsWith(known)) {
+      model.append(content.slice(known.length));
+    } else {
+      const anew = new LogModel();
+      anew.append(content);
+      setModel(anew);
+    }
+    setKnown(content);
+  }, [content, known, model]);
+  return model;
+}
+
 export function BoundLog({ place, onClose }: { place: Place; onClose: () => void }) {
   const { t } = useLanguage();
-  const { data, error } = useQuery({
+  const { data, error, isPending, dataUpdatedAt } = useQuery({
     queryKey: ['boundLog', place],
     queryFn: () => configs.log(place),
     refetchInterval: 2_000,
   });
+  const model = useGrowing(data?.content);
   return (
-    <Dialog wide open onClose={onClose} title={data?.log_path ?? t('config.bound')}>
-      {error && <p className="error-text">{error.message}</p>}
-      {!data && !error && <Skeleton rows={6} />}
-      {data && (
-        <pre className="quote tall" tabIndex={0} aria-label={t('config.bound')}>
-          {data.content.split('\n').map(plain).join('\n') || t('log.nothing')}
-        </pre>
-      )}
+    <Dialog
+      wide
+      open
+      onClose={onClose}
+      title={data?.log_path ?? t('config.bound')}
+      description={t('config.boundText', { count: TAIL })}
+    >
+      <LogView
+        model={model}
+        version={dataUpdatedAt}
+        loading={isPending}
+        error={error?.message ?? null}
+        running
+        href={null}
+      />
     </Dialog>
   );
 }

@@ -6,13 +6,21 @@ import type { Problem } from '../../api/types';
 import { useLanguage } from '../../i18n';
 import { bytes, count } from '../../lib/format';
 import { Panel, Skeleton } from '../../ui/basic';
+import { telling } from './telling';
 import { errorsOf, type Check } from './usecheck';
 
 const SHOWN = 100;
 
-function Problems({ problems }: { problems: readonly Problem[] }) {
+/** What a line of the text is called where that is not on the page. */
+type LabelAt = (line: number) => string | undefined;
+
+function Problems({ problems, labelAt }: { problems: readonly Problem[]; labelAt: LabelAt }) {
   const { t } = useLanguage();
   if (!problems.length) return null;
+  const place = (line: number) => {
+    const field = labelAt(line);
+    return field === undefined ? t('check.line', { line }) : t('check.field', { field });
+  };
   return (
     <ul className="problems">
       {problems.map((problem, i) => (
@@ -23,7 +31,7 @@ function Problems({ problems }: { problems: readonly Problem[] }) {
             <TriangleAlert size={14} aria-hidden />
           )}
           <span>
-            {problem.line !== null && <strong>{t('check.line', { line: problem.line })} </strong>}
+            {problem.line !== null && <strong>{place(problem.line)} </strong>}
             {problem.message}
           </span>
         </li>
@@ -41,9 +49,20 @@ function Unchecked({ state }: Pick<Check, 'state'>) {
   return <p className="muted">{t(scope === 'full' ? `check.${state}` : 'check.readonly')}</p>;
 }
 
-export function CheckedJobs({ check: { checked, error, state } }: { check: Check }) {
+/** The text itself is on the page. */
+const BY_NUMBER: LabelAt = () => undefined;
+
+export function CheckedJobs({
+  check: { checked, error, state },
+  labelAt = BY_NUMBER,
+}: {
+  check: Check;
+  labelAt?: LabelAt;
+}) {
   const { t, language } = useLanguage();
   const errors = errorsOf(checked?.problems ?? []);
+  const jobs = checked?.jobs.slice(0, SHOWN) ?? [];
+  const commands = telling(jobs.map((job) => job.command));
   return (
     <Panel title={t('check.title')} id="check" className="check">
       <div aria-live="polite">
@@ -58,7 +77,7 @@ export function CheckedJobs({ check: { checked, error, state } }: { check: Check
             })}
           </p>
         )}
-        {checked && <Problems problems={checked.problems} />}
+        {checked && <Problems problems={checked.problems} labelAt={labelAt} />}
       </div>
       {checked && checked.jobs.length > 0 && (
         <div className="scroll-x" tabIndex={0} role="group" aria-labelledby="check">
@@ -72,7 +91,7 @@ export function CheckedJobs({ check: { checked, error, state } }: { check: Check
               </tr>
             </thead>
             <tbody>
-              {checked.jobs.slice(0, SHOWN).map((job, i) => (
+              {jobs.map((job, i) => (
                 <tr key={i}>
                   <th scope="row" className="nowrap">
                     {job.name}
@@ -84,7 +103,7 @@ export function CheckedJobs({ check: { checked, error, state } }: { check: Check
                       ` × ${job.gpu_memory === null ? t('gpu.wholeShort') : bytes(job.gpu_memory)}`}
                   </td>
                   <td className="mono command-cell" title={job.command.slice(0, 2000)}>
-                    {job.command.slice(0, 200)}
+                    {commands[i]}
                   </td>
                 </tr>
               ))}

@@ -36,6 +36,10 @@ function directoryOf(path: string): string {
 
 const NONE: readonly Problem[] = [];
 
+/** A new file explains itself in comments; there is nothing in it to be wrong. */
+const hasTask = (text: string): boolean =>
+  text.split('\n').some((line) => line.trim() && !line.trim().startsWith('#'));
+
 const STATES: Record<SchedulerProcess['status'], JobState> = {
   pending: 'queued',
   running: 'running',
@@ -201,8 +205,9 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
   const guard = useGuard();
   const scheduled = useSchedulerState(mode, config);
   const name = config.file_name;
+  const begun = hasTask(text);
   const check = useCheck({
-    text,
+    text: begun ? text : '',
     name,
     dialect: 'commands',
     cwd: directoryOf(config.file_path),
@@ -286,7 +291,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
             <Button
               look="primary"
               icon={Play}
-              disabled={errorsOf(problems).length > 0 || !text.trim()}
+              disabled={errorsOf(problems).length > 0 || !begun || scheduled?.running}
               {...guard}
               onClick={() => void start()}
             >
@@ -324,7 +329,7 @@ function Config({ mode, config, onGone }: { mode: Mode; config: ConfigFile; onGo
             onMine={() => void act(mine.overwrite, t('config.saved', { name }))}
           />
         )}
-        {file && !text.trim() && mayChange && (
+        {file && !begun && mayChange && (
           <div className="row wrap">
             <span className="muted">{t('config.empty')}</span>
             <Button icon={FileText} onClick={() => write(EXAMPLES[mode])}>
@@ -415,7 +420,7 @@ export function ConfigsView() {
                 aria-current={config.index === shown?.index ? 'true' : undefined}
                 onClick={() => setChosen(config.index)}
               >
-                <strong>{t('config.name', { n: config.index + 1 })}</strong>
+                <strong>{t('config.name', { n: config.index })}</strong>
                 <span className="muted">
                   {config.file_name} ·{' '}
                   {t('config.queues', {

@@ -1,14 +1,23 @@
 import { FileCode2, Plus, Send, Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import { useLanguage } from '../../i18n';
+import { useGpus } from '../../api/data';
+import { useLanguage, type Key } from '../../i18n';
 import { recall, remember } from '../../lib/store';
 import { Button, IconButton } from '../../ui/basic';
 import { Field, TextField } from '../../ui/fields';
 import { useOverlays } from '../../ui/overlay';
 import { CheckedJobs } from './checked';
 import { replaceJobFile } from './jobfile';
-import { sweepFile, unfilled, type Axis, type Sweep } from './sweepfile';
-import { useUsualDirectory } from './usecheck';
+import {
+  fieldAt,
+  sweepFile,
+  unfilled,
+  unused,
+  type Axis,
+  type Sweep,
+  type SweepField,
+} from './sweepfile';
+import { errorsOf, useUsualDirectory } from './usecheck';
 import { useSubmit } from './usesubmit';
 
 const FIRST: Sweep = {
@@ -22,19 +31,36 @@ const FIRST: Sweep = {
   retries: '0',
 };
 
-function load(): Sweep {
+/** Where there are no cards a job that asks for one never runs. */
+const WITHOUT_GPUS: Sweep = { ...FIRST, gpus: '0', gpuMemory: '' };
+
+/** Null: nobody has built one yet. */
+function load(): Sweep | null {
   try {
-    return { ...FIRST, ...(JSON.parse(recall('berth.sweep', '{}')) as Partial<Sweep>) };
+    const kept = JSON.parse(recall('berth.sweep', 'null')) as Partial<Sweep> | null;
+    return kept && { ...FIRST, ...kept };
   } catch {
-    return FIRST;
+    return null;
   }
 }
+
+const LABELS = {
+  name: 'col.name',
+  command: 'sweep.command',
+  seeds: 'sweep.seeds',
+  gpus: 'fact.gpus',
+  gpuMemory: 'fact.gpuMemory',
+  queue: 'col.queue',
+  retries: 'fact.retries',
+} as const satisfies Record<Exclude<SweepField, number>, Key>;
 
 export function SweepView({ onEdit }: { onEdit: () => void }) {
   const { t } = useLanguage();
   const { say } = useOverlays();
+  const { data: gpus } = useGpus();
   const usual = useUsualDirectory();
-  const [sweep, setSweepState] = useState(load);
+  const [own, setOwn] = useState(load);
+  const sweep = own ?? (gpus?.length === 0 ? WITHOUT_GPUS : FIRST);
   const [chosen, setChosen] = useState('');
   const cwd = chosen || usual;
   const text = sweepFile(sweep);
@@ -45,10 +71,21 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
     cwd,
   });
   const slips = unfilled(sweep);
+  const idle = unused(sweep);
+  const mistakes = check.state === 'wrong' ? errorsOf(check.checked?.problems ?? []) : [];
+  const fieldOf = (line: number | null) => (line === null ? undefined : fieldAt(sweep, line));
+  /** What the daemon says of a field; one of the lines of the file would say little here. */
+  const wrong = (field: SweepField) =>
+    mistakes.find(({ line }) => fieldOf(line) === field)?.message ?? null;
+  const labelAt = (line: number): string | undefined => {
+    const field = fieldOf(line);
+    if (field === undefined) return undefined;
+    return typeof field === 'number' ? sweep.axes[field]?.name : t(LABELS[field]);
+  };
 
   const setSweep = (change: Partial<Sweep>) => {
     const next = { ...sweep, ...change };
-    setSweepState(next);
+    setOwn(next);
     remember('berth.sweep', JSON.stringify(next));
   };
   const setAxis = (at: number, change: Partial<Axis>) =>
@@ -69,11 +106,13 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
               ? t('sweep.unfilled', { names: slips.map((name) => `{${name}}`).join(', ') })
               : t('sweep.commandHint')
           }
+          error={wrong('command')}
         >
           {(id, about) => (
             <textarea
               id={id}
               aria-describedby={about}
+              aria-invalid={wrong('command') ? true : undefined}
               className="input mono"
               rows={3}
               spellCheck={false}
@@ -96,6 +135,8 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
                 label={t('sweep.values')}
                 value={axis.values}
                 onChange={(values) => setAxis(i, { values })}
+                hint={idle.includes(i) && t('sweep.unused', { name: axis.name.trim() })}
+                error={wrong(i)}
                 spellCheck={false}
               />
               <IconButton
@@ -118,33 +159,39 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
         <div className="form-grid">
           <TextField
             label={t('sweep.seeds')}
-            hint={t('sweep.seedsHint')}
+            hint={t(idle.includes('seeds') ? 'sweep.unused' : 'sweep.seedsHint', { name: 'seed' })}
+            error={wrong('seeds')}
             value={sweep.seeds}
             onChange={(seeds) => setSweep({ seeds })}
           />
           <TextField
             label={t('col.name')}
+            error={wrong('name')}
             value={sweep.name}
             onChange={(name) => setSweep({ name })}
           />
           <TextField
             label={t('fact.gpus')}
+            error={wrong('gpus')}
             value={sweep.gpus}
             onChange={(gpus) => setSweep({ gpus })}
           />
           <TextField
             label={t('fact.gpuMemory')}
             hint={t('edit.memoryHint')}
+            error={wrong('gpuMemory')}
             value={sweep.gpuMemory}
             onChange={(gpuMemory) => setSweep({ gpuMemory })}
           />
           <TextField
             label={t('col.queue')}
+            error={wrong('queue')}
             value={sweep.queue}
             onChange={(queue) => setSweep({ queue })}
           />
           <TextField
             label={t('fact.retries')}
+            error={wrong('retries')}
             value={sweep.retries}
             onChange={(retries) => setSweep({ retries })}
           />
@@ -165,7 +212,7 @@ export function SweepView({ onEdit }: { onEdit: () => void }) {
           </pre>
         </details>
       </div>
-      <CheckedJobs check={check} />
+      <CheckedJobs check={check} labelAt={labelAt} />
     </div>
   );
 }

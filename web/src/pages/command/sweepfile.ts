@@ -32,39 +32,68 @@ export function valuesOf(text: string): string {
   return /,|\.\.|\(/.test(values) ? JSON.stringify(values) : `[${scalar(values)}]`;
 }
 
+/** Where something of a sweep is written down: an axis has its place among them. */
+export type SweepField = Exclude<keyof Sweep, 'axes'> | number;
+
 /** A line that nobody has begun to fill in is no axis. */
-function axesOf(sweep: Sweep): Axis[] {
-  const seeds = { name: 'seed', values: sweep.seeds };
+function axesOf(sweep: Sweep): (Axis & { field: SweepField })[] {
   return [
-    ...sweep.axes.filter(({ name, values }) => name.trim() || values.trim()),
-    ...(sweep.seeds.trim() ? [seeds] : []),
+    ...sweep.axes
+      .map((axis, field) => ({ ...axis, field }))
+      .filter(({ name, values }) => name.trim() || values.trim()),
+    ...(sweep.seeds.trim() ? [{ name: 'seed', values: sweep.seeds, field: 'seeds' as const }] : []),
   ];
 }
 
-/** {words} that nothing fills in, most often a slip; ${word} is the shell's, {{word}} meant as it is. */
+/** {words} of the command; ${word} is the shell's, {{word}} meant as it is. */
+const wordsOf = (command: string): Set<string> =>
+  new Set(
+    [...command.matchAll(/(?<![${])\{([A-Za-z_][\w-]*)\}(?!\})/g)].map((word) => word[1] ?? ''),
+  );
+
+/** Those that nothing fills in, most often a slip. */
 export function unfilled(sweep: Sweep): string[] {
-  const known = new Set([...AT_START, ...axesOf(sweep).map(({ name }) => name.trim())]);
-  const words = [...sweep.command.matchAll(/(?<![${])\{([A-Za-z_][\w-]*)\}(?!\})/g)];
-  return [...new Set(words.map((word) => word[1] ?? '').filter((word) => !known.has(word)))];
+  const filled = new Set([...AT_START, ...axesOf(sweep).map(({ name }) => name.trim())]);
+  return [...wordsOf(sweep.command)].filter((word) => !filled.has(word));
 }
 
-export function sweepFile(sweep: Sweep): string {
+/** Axes that make more jobs of the very same command. */
+export function unused(sweep: Sweep): SweepField[] {
+  const words = wordsOf(sweep.command);
+  return axesOf(sweep).flatMap(({ name, field }) =>
+    name.trim() && !words.has(name.trim()) ? [field] : [],
+  );
+}
+
+/** The file, and what of the sweep each of its lines says; undefined: the same for every sweep. */
+function linesOf(sweep: Sweep): [string, SweepField?][] {
   const axes = axesOf(sweep);
-  const lines = [
-    'version: 1',
-    `name: ${scalar(sweep.name || 'sweep')}`,
-    'jobs:',
-    `  - name: ${scalar(sweep.name || 'sweep')}`,
+  const lines: [string, SweepField?][] = [
+    ['version: 1'],
+    [`name: ${scalar(sweep.name || 'sweep')}`, 'name'],
+    ['jobs:'],
+    [`  - name: ${scalar(sweep.name || 'sweep')}`, 'name'],
   ];
   if (axes.length) {
-    lines.push('    matrix:');
-    for (const { name, values } of axes)
-      lines.push(`      ${scalar(name.trim())}: ${valuesOf(values)}`);
+    lines.push(['    matrix:']);
+    for (const { name, values, field } of axes)
+      lines.push([`      ${scalar(name.trim())}: ${valuesOf(values)}`, field]);
   }
-  lines.push('    run: |', ...sweep.command.split('\n').map((line) => `      ${line}`));
-  if (sweep.gpus && sweep.gpus !== '1') lines.push(`    gpus: ${scalar(sweep.gpus)}`);
-  if (sweep.gpuMemory) lines.push(`    gpu_memory: ${scalar(sweep.gpuMemory)}`);
-  if (sweep.queue) lines.push(`    queue: ${scalar(sweep.queue)}`);
-  if (sweep.retries && sweep.retries !== '0') lines.push(`    retries: ${scalar(sweep.retries)}`);
-  return `${lines.join('\n')}\n`;
+  lines.push(['    run: |', 'command']);
+  for (const line of sweep.command.split('\n')) lines.push([`      ${line}`, 'command']);
+  if (sweep.gpus && sweep.gpus !== '1') lines.push([`    gpus: ${scalar(sweep.gpus)}`, 'gpus']);
+  if (sweep.gpuMemory) lines.push([`    gpu_memory: ${scalar(sweep.gpuMemory)}`, 'gpuMemory']);
+  if (sweep.queue) lines.push([`    queue: ${scalar(sweep.queue)}`, 'queue']);
+  if (sweep.retries && sweep.retries !== '0')
+    lines.push([`    retries: ${scalar(sweep.retries)}`, 'retries']);
+  return lines;
 }
+
+export const sweepFile = (sweep: Sweep): string =>
+  `${linesOf(sweep)
+    .map(([line]) => line)
+    .join('\n')}\n`;
+
+/** What is written in this line of the file, the first being 1. */
+export const fieldAt = (sweep: Sweep, line: number): SweepField | undefined =>
+  linesOf(sweep)[line - 1]?.[1];

@@ -4,7 +4,7 @@ import { api } from '../../api/client';
 import { useGuard } from '../../api/guard';
 import { useSamples } from '../../api/samples';
 import type { Gpu, GpuPoint, GpuProcess } from '../../api/types';
-import { useLanguage } from '../../i18n';
+import { useLanguage, type Key } from '../../i18n';
 import { bytes, moment } from '../../lib/format';
 import { cardText } from '../../lib/words';
 import { IconButton } from '../../ui/basic';
@@ -19,26 +19,35 @@ export const SHOWN = 2 * 60_000;
 
 export type GpuMark = Gpu['state'] | 'lost' | 'draining' | 'reserved';
 
-function MemoryBar({ gpu }: { gpu: Gpu }) {
+const PARTS = {
+  own: 'gpu.own',
+  foreign: 'gpu.foreign',
+  unknown: 'gpu.unknownWhose',
+  claimed: 'gpu.claimed',
+  free: 'gpu.free',
+} as const satisfies Record<string, Key>;
+
+function MemoryBar({ gpu, silent }: { gpu: Gpu; silent: boolean }) {
   const { t } = useLanguage();
   const split = splitMemory(gpu);
   if (!split) {
     return (
       <div className="memory">
         <div className="memory-bar unknown" />
-        <p className="muted">{t('gpu.unknown')}</p>
+        <p className="muted">{t(silent ? 'gpu.silent' : 'gpu.unknown')}</p>
       </div>
     );
   }
   const parts = [
     ['own', split.own],
     ['foreign', split.foreign],
+    ['unknown', split.unknown],
     ['claimed', split.claimed],
     ['free', split.free],
   ] as const;
   const words = parts
     .filter(([, value]) => value > 0)
-    .map(([name, value]) => `${t(`gpu.${name}`)} ${bytes(value)}`)
+    .map(([name, value]) => `${t(PARTS[name])} ${bytes(value)}`)
     .join(', ');
   return (
     <div className="memory">
@@ -56,7 +65,7 @@ function MemoryBar({ gpu }: { gpu: Gpu }) {
                 key={name}
                 className={name}
                 style={{ width: `${(100 * value) / split.total}%` }}
-                title={`${t(`gpu.${name}`)} ${bytes(value)}`}
+                title={`${t(PARTS[name])} ${bytes(value)}`}
               />
             ),
         )}
@@ -68,7 +77,7 @@ function MemoryBar({ gpu }: { gpu: Gpu }) {
             name !== 'free' && (
               <li key={name}>
                 <i className={name} aria-hidden />
-                {t(`gpu.${name}`)} {bytes(value)}
+                {t(PARTS[name])} {bytes(value)}
               </li>
             ),
         )}
@@ -147,7 +156,18 @@ export function markOf(gpu: Gpu): GpuMark {
   return gpu.state;
 }
 
-export function GpuCard({ gpu, now, onHistory }: { gpu: Gpu; now: number; onHistory: () => void }) {
+export function GpuCard({
+  gpu,
+  now,
+  silent = false,
+  onHistory,
+}: {
+  gpu: Gpu;
+  now: number;
+  /** The driver does not answer at present. */
+  silent?: boolean;
+  onHistory: () => void;
+}) {
   const { t } = useLanguage();
   const samples = useSamples(gpu.uuid);
   const guard = useGuard();
@@ -205,7 +225,7 @@ export function GpuCard({ gpu, now, onHistory }: { gpu: Gpu; now: number; onHist
                 },
             {
               label: t('gpu.copyUuid'),
-              onSelect: () => void navigator.clipboard.writeText(gpu.uuid),
+              onSelect: () => act(navigator.clipboard.writeText(gpu.uuid), t('common.copied')),
             },
           ]}
         />
@@ -214,7 +234,7 @@ export function GpuCard({ gpu, now, onHistory }: { gpu: Gpu; now: number; onHist
         <span className={`gpu-state ${mark}`}>{t(`gpuState.${mark}`)}</span>
         {why && <span>{why}</span>}
       </p>
-      <MemoryBar gpu={gpu} />
+      <MemoryBar gpu={gpu} silent={silent} />
       <div className="gauges">
         <Gauge
           name={t('gpu.utilization')}
@@ -238,7 +258,7 @@ export function GpuCard({ gpu, now, onHistory }: { gpu: Gpu; now: number; onHist
           max={power}
         />
       </div>
-      {gpu.processes === null ? (
+      {gpu.processes === null && silent ? null : gpu.processes === null ? (
         <p className="muted quiet-line">{t('gpu.processesUnknown')}</p>
       ) : gpu.processes.length + starting.length ? (
         <ul className="processes">

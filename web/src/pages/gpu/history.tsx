@@ -25,11 +25,14 @@ export default function HistoryDialog({ gpu, onClose }: { gpu: Gpu; onClose: () 
     queryKey: ['gpuHistory', gpu.uuid, span],
     queryFn: () => {
       const now = Date.now();
-      return api.gpuHistory(gpu.uuid, now - SPANS[span], now, POINTS);
+      const from = now - SPANS[span];
+      return api
+        .gpuHistory(gpu.uuid, from, now, POINTS)
+        .then(({ points }) => ({ points, asked: [from, now] as const }));
     },
     refetchInterval: 10_000,
   });
-  const points = data?.points;
+  const { points, asked } = data ?? {};
   const charts = useMemo(() => {
     if (!points) return null;
     return {
@@ -71,7 +74,7 @@ export default function HistoryDialog({ gpu, onClose }: { gpu: Gpu; onClose: () 
       wide
       open
       onClose={onClose}
-      title={`${t('gpu.history')} · ${gpu.index} · ${gpu.name}`}
+      title={`${t('gpu.historyOf', { index: gpu.index })} · ${gpu.name || gpu.uuid}`}
       description={t('gpu.historyText')}
     >
       <Segmented
@@ -88,6 +91,7 @@ export default function HistoryDialog({ gpu, onClose }: { gpu: Gpu; onClose: () 
           <Chart
             label={t('gpu.memory')}
             times={charts.times}
+            span={asked}
             lines={charts.memory}
             format={bytes}
             inBytes
@@ -97,6 +101,7 @@ export default function HistoryDialog({ gpu, onClose }: { gpu: Gpu; onClose: () 
           <Chart
             label={t('gpu.utilization')}
             times={charts.times}
+            span={asked}
             lines={charts.use}
             format={percent}
             height={150}
@@ -105,6 +110,7 @@ export default function HistoryDialog({ gpu, onClose }: { gpu: Gpu; onClose: () 
           <Chart
             label={t('gpu.temperature')}
             times={charts.times}
+            span={asked}
             lines={charts.heat}
             format={celsius}
             height={120}
@@ -113,6 +119,7 @@ export default function HistoryDialog({ gpu, onClose }: { gpu: Gpu; onClose: () 
           <Chart
             label={t('gpu.power')}
             times={charts.times}
+            span={asked}
             lines={charts.power}
             format={watts}
             height={120}

@@ -8,6 +8,7 @@ import { JOB_STATES, type Gpu } from '../../api/types';
 import { useLanguage } from '../../i18n';
 import { bytes, count } from '../../lib/format';
 import { later } from '../../lib/later';
+import { driverText, said } from '../../lib/said';
 import { useNow } from '../../lib/now';
 import { Command, Empty, Skeleton, StateIcon } from '../../ui/basic';
 import { GpuCard, SHOWN, markOf } from './card';
@@ -88,18 +89,16 @@ export function GpuPage() {
     <>
       <header className="page-head">
         <h1>{t('nav.gpu')}</h1>
-        {status && (
-          <span className="muted">
-            {status.probe.simulated ? t('gpu.simulated') : (status.probe.driver ?? '')}
-          </span>
-        )}
+        {status && <span className="muted">{driverText(status.probe, t)}</span>}
       </header>
       {!gpus && !error && <Skeleton rows={4} tall />}
       {!gpus && error && link !== 'gone' && <p className="error-text">{error.message}</p>}
       {gpus?.length === 0 && (
         <Empty icon={Cpu} title={t('gpu.noneTitle')}>
-          <p>{status?.probe.error ?? t('gpu.noneText')}</p>
-          <Command>BERTH_GPUS=sim:4x24GiB berthd</Command>
+          <p>{status?.probe.error ? said(status.probe.error, t) : t('gpu.noneText')}</p>
+          <Command>berth add --gpus 0 -- python train.py</Command>
+          <p>{t('gpu.noneTry')}</p>
+          <Command>BERTH_DIR=/tmp/try BERTH_GPUS=sim:4x24GiB berth ui</Command>
         </Empty>
       )}
       {gpus && gpus.length > 0 && (
@@ -107,7 +106,13 @@ export function GpuPage() {
           <Totals gpus={gpus} />
           <div className="gpu-grid">
             {gpus.map((gpu) => (
-              <GpuCard key={gpu.uuid} gpu={gpu} now={now} onHistory={() => setHistory(gpu)} />
+              <GpuCard
+                key={gpu.uuid}
+                gpu={gpu}
+                now={now}
+                silent={Boolean(status?.probe.error)}
+                onHistory={() => setHistory(gpu)}
+              />
             ))}
           </div>
         </>

@@ -100,7 +100,13 @@ export const Plot = memo(function Plot({
   const every = Math.ceil((LETTER * (1 + Math.max(...names.map((name) => name.length)))) / room);
   return (
     <figure>
-      <div ref={place} className="plot-place">
+      <div
+        ref={place}
+        className="plot-place"
+        tabIndex={0}
+        role="group"
+        aria-label={t('results.plotTitle', { metric, parameter })}
+      >
         <svg width={width} height={HEIGHT} className="plot" role="img" aria-labelledby={title}>
           <title id={title}>{t('results.plotTitle', { metric, parameter })}</title>
           {ticks.map((tick) => (

@@ -1,12 +1,11 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Eye, Search, Undo2 } from 'lucide-react';
-import { useMemo, useState, type ReactNode } from 'react';
+import { useId, useMemo, useState, type ReactNode } from 'react';
 import { api } from '../../api/client';
 import { useLive, useMayChange } from '../../api/data';
 import type { Rule } from '../../api/types';
 import { useLanguage, type Key, type Translate } from '../../i18n';
 import { useDraft } from '../../lib/draft';
-import { clock } from '../../lib/format';
 import { leaves } from '../../lib/keys';
 import { ONE_COLUMN, useNarrow } from '../../lib/narrow';
 import { Button, IconButton, Panel, Skeleton } from '../../ui/basic';
@@ -17,7 +16,8 @@ import { useOverlays } from '../../ui/overlay';
 import { changeOf, isOwn, scopeQuery, undoOf, unsent, type Draft } from './change';
 import { choices, grouped } from './groups';
 import { helpInChinese } from './help.zh';
-import { Preview } from './preview';
+import { Changes } from './history';
+import { Preview, usePreview } from './preview';
 
 const UNCHANGED: Draft = {};
 const orUnchanged = (draft: Draft) => (Object.keys(draft).length ? draft : UNCHANGED);
@@ -89,11 +89,14 @@ function Value({
   value,
   onChange,
   disabled,
+  problem,
 }: {
   rule: Rule;
   value: string;
   onChange: (value: string) => void;
   disabled: boolean;
+  /** Where it is told what is wrong with the value; undefined: nothing is. */
+  problem: string | undefined;
 }) {
   const { t } = useLanguage();
   const options = choices(rule.type);
@@ -117,6 +120,8 @@ function Value({
       value={value}
       disabled={disabled}
       spellCheck={false}
+      aria-invalid={problem ? true : undefined}
+      aria-describedby={problem}
       onChange={(event) => onChange(event.target.value)}
     />
   );
@@ -128,6 +133,7 @@ function RuleRow({
   onChange,
   own,
   disabled,
+  problem,
 }: {
   rule: Rule;
   draft: string | null | undefined;
@@ -135,10 +141,13 @@ function RuleRow({
   /** Whether this scope itself says something of it. */
   own: boolean;
   disabled: boolean;
+  /** What is wrong with what was written; null: nothing. */
+  problem: string | null;
 }) {
   const { t, language } = useLanguage();
   const changed = draft !== undefined;
   const kind = KINDS[rule.type];
+  const id = useId();
   const help = (language === 'zh' ? helpInChinese(rule.key) : undefined) ?? rule.help;
   return (
     <li className={`rule ${changed ? 'changed' : ''}`}>
@@ -158,6 +167,7 @@ function RuleRow({
             rule={rule}
             value={draft ?? rule.value}
             disabled={disabled}
+            problem={problem === null ? undefined : id}
             onChange={(value) => onChange(value === rule.value ? undefined : value)}
           />
         )}
@@ -182,55 +192,37 @@ function RuleRow({
               t('rule.default', { value: rule.default })}
           </span>
         )}
+        {problem !== null && (
+          <p id={id} className="error-text rule-problem">
+            {problem}
+          </p>
+        )}
       </div>
     </li>
-  );
-}
-
-function Changes() {
-  const { t, language } = useLanguage();
-  const { data, isPending, error } = useQuery({
-    queryKey: ['rules', 'history'],
-    queryFn: api.ruleHistory,
-  });
-  return (
-    <Panel title={t('rule.history')} id="rule-history">
-      {isPending && <Skeleton rows={3} />}
-      {!data && <Missing error={error} />}
-      {data?.changes.length === 0 && <p className="muted">{t('rule.noHistory')}</p>}
-      <ol className="history">
-        {data?.changes.slice(0, 50).map((change) => (
-          <li key={change.seq}>
-            <time className="muted nowrap">{clock(change.time, language)}</time>
-            <code>{change.detail}</code>
-          </li>
-        ))}
-      </ol>
-    </Panel>
   );
 }
 
 /** What can be done with what was changed. */
 function Decide({
   whole,
-  busy,
+  disabled,
   onApply,
   onDiscard,
 }: {
   /** Of the whole instance: its rules can be kept in a file. */
   whole: boolean;
-  busy: boolean;
+  disabled: boolean;
   onApply: (file: boolean) => void;
   onDiscard: () => void;
 }) {
   const { t } = useLanguage();
   return (
     <>
-      <Button look="primary" disabled={busy} onClick={() => onApply(false)}>
+      <Button look="primary" disabled={disabled} onClick={() => onApply(false)}>
         {t(whole ? 'rule.applyRun' : 'rule.apply')}
       </Button>
       {whole && (
-        <Button disabled={busy} onClick={() => onApply(true)}>
+        <Button disabled={disabled} onClick={() => onApply(true)}>
           {t('rule.applyFile')}
         </Button>
       )}
@@ -278,6 +270,11 @@ export default function RulePage() {
   const discard = () => setDraft(() => UNCHANGED);
   const change = useMemo(() => changeOf(draft, scope, false), [draft, scope]);
   const edited = Object.keys(draft).length;
+  const preview = usePreview(change, edited > 0);
+  /** A problem begins with the name of its rule. */
+  const problemOf = (key: string): string | null =>
+    preview.problems.find((problem) => problem.startsWith(`${key}: `))?.slice(key.length + 2) ??
+    null;
   const save = useMutation({
     mutationFn: (file: boolean) => api.setRules(changeOf(draft, scope, file)),
     // By the time of the answer the rules may be known as they are now, and others be edited.
@@ -309,7 +306,7 @@ export default function RulePage() {
   const decide = mayChange && (
     <Decide
       whole={scope === 'instance'}
-      busy={save.isPending}
+      disabled={save.isPending || preview.problems.length > 0}
       onApply={(file) => save.mutate(file)}
       onDiscard={discard}
     />
@@ -351,6 +348,7 @@ export default function RulePage() {
                       onChange={set(rule.key)}
                       own={isOwn(rule, scope)}
                       disabled={!mayChange}
+                      problem={rule.key in draft ? problemOf(rule.key) : null}
                     />
                   ))}
                 </ul>
@@ -364,7 +362,7 @@ export default function RulePage() {
           <Panel title={t('preview.title')} id="preview">
             {edited ? (
               <>
-                <Preview change={change} />
+                <Preview told={preview.told} error={preview.error} />
                 {!oneColumn && <div className="row wrap">{decide}</div>}
               </>
             ) : (
@@ -374,8 +372,9 @@ export default function RulePage() {
               </p>
             )}
           </Panel>
-          <Changes />
+          {!oneColumn && <Changes scrolls />}
         </div>
+        {oneColumn && <Changes />}
       </div>
       {oneColumn && edited > 0 && <EditBar count={edited}>{decide}</EditBar>}
     </>

@@ -7,6 +7,7 @@ import { useLive, useMayChange, useScope, useSession, useStatus } from '../../ap
 import type { Token } from '../../api/types';
 import { useLanguage, type Language } from '../../i18n';
 import { clock, count, duration, text } from '../../lib/format';
+import { driverText, said } from '../../lib/said';
 import { useTheme, type Theme } from '../../lib/theme';
 import { Button, Command, Facts, IconButton, Panel, Skeleton } from '../../ui/basic';
 import { Segmented, Select, TextField } from '../../ui/fields';
@@ -149,18 +150,20 @@ function TokenRow({ token }: { token: Token }) {
   const { t, language } = useLanguage();
   const { confirm, say } = useOverlays();
   const mayChange = useMayChange();
+  const here = useSession().data?.id === token.id;
   const client = useQueryClient();
+  const name = token.kind === 'browser' ? t('tokenKind.browser') : token.name;
   const revoke = async () => {
     const yes = await confirm({
-      title: t('token.revokeTitle', { name: token.name }),
-      text: t('token.revokeText'),
+      title: t('token.revokeTitle', { name: here ? t('token.here') : name }),
+      text: t(here ? 'token.signsOut' : 'token.revokeText'),
       action: t('token.revoke'),
       danger: true,
     });
     if (!yes) return;
     try {
       await access.revokeToken(token.id);
-      say(t('token.revoked', { name: token.name }));
+      say(t('token.revoked', { name }));
     } catch (error) {
       say((error as Error).message, { tone: 'bad' });
     }
@@ -169,13 +172,11 @@ function TokenRow({ token }: { token: Token }) {
   return (
     <tr>
       <th scope="row">
-        {token.name}
-        <span className="muted">
-          {' '}
-          {token.kind === 'token'
-            ? t('tokenKind.token')
-            : t('gpu.since', { time: clock(token.created, language) })}
-        </span>
+        {name}
+        {here && <span className="badge badge-running">{t('token.here')}</span>}
+        {token.kind === 'browser' && (
+          <span className="muted"> {t('gpu.since', { time: clock(token.created, language) })}</span>
+        )}
       </th>
       <td className="nowrap hide-narrow">
         {t(token.scope === 'full' ? 'scope.full' : 'scope.read')}
@@ -191,7 +192,7 @@ function TokenRow({ token }: { token: Token }) {
           <Button
             look="quiet"
             onClick={() => void revoke()}
-            aria-label={`${t('token.revoke')} ${token.name}`}
+            aria-label={`${t('token.revoke')} ${name}`}
           >
             {t('token.revoke')}
           </Button>
@@ -248,11 +249,23 @@ function Tokens() {
                 <td />
               </tr>
             </thead>
-            <tbody>
-              {data.tokens.map((token) => (
-                <TokenRow key={token.id} token={token} />
-              ))}
-            </tbody>
+            {(['token', 'browser'] as const).map((kind) => {
+              const some = data.tokens.filter((token) => token.kind === kind);
+              return (
+                some.length > 0 && (
+                  <tbody key={kind}>
+                    <tr>
+                      <th scope="rowgroup" colSpan={5} className="group">
+                        {t(kind === 'token' ? 'token.tokens' : 'token.browsers')}
+                      </th>
+                    </tr>
+                    {some.map((token) => (
+                      <TokenRow key={token.id} token={token} />
+                    ))}
+                  </tbody>
+                )
+              );
+            })}
           </table>
         </div>
       )}
@@ -355,7 +368,7 @@ function About() {
       <ul className="reasons">
         {health.data?.reasons.map((reason) => (
           <li key={reason.what + reason.message}>
-            {t('health.of', { what: t(`health.${reason.what}`), message: reason.message })}
+            {t('health.of', { what: t(`health.${reason.what}`), message: said(reason.message, t) })}
           </li>
         ))}
       </ul>
@@ -367,7 +380,7 @@ function About() {
             [t('about.instance'), <code key="i">{text(status.instance)}</code>],
             [t('about.uptime'), duration(status.uptime_ms)],
             [t('about.pid'), status.pid],
-            [t('about.driver'), status.probe.simulated ? t('gpu.simulated') : status.probe.driver],
+            [t('about.driver'), driverText(status.probe, t)],
             [t('about.link'), t(`link.${link}`)],
             [
               t('about.loop'),

@@ -40,6 +40,7 @@ import {
 import { Missing } from '../../ui/missing';
 import { Menu, useOverlays } from '../../ui/overlay';
 import { ended, useJobActions } from './actions';
+import { endText, waits } from './about';
 import { MoveDialog } from './bulk';
 import { EditDialog } from './edit';
 import { Log } from './log';
@@ -379,20 +380,25 @@ function Actions({ detail }: { detail: JobDetail }) {
           },
           {
             label: t('action.first'),
-            disabled: over,
+            disabled: !waits(job),
             ...guard,
             onSelect: () => void actions.move([job.id], { to: 'first' }),
           },
           {
             label: t('action.last'),
-            disabled: over,
+            disabled: !waits(job),
             ...guard,
             onSelect: () => void actions.move([job.id], { to: 'last' }),
           },
-          { label: t('move.queue'), disabled: over, ...guard, onSelect: () => setMove('queue') },
+          {
+            label: t('move.queue'),
+            disabled: !waits(job),
+            ...guard,
+            onSelect: () => setMove('queue'),
+          },
           {
             label: t('move.priority'),
-            disabled: over,
+            disabled: !waits(job),
             ...guard,
             onSelect: () => setMove('priority'),
           },
@@ -421,7 +427,7 @@ function Detail({ detail }: { detail: JobDetail }) {
   const attempt = attempts.find((one) => one.number === shown);
   const now = useNow(!ended(job));
   const params = Object.entries(job.params ?? {});
-  const about = told({ ...job, signal: attempts.at(-1)?.signal ?? null }, job.message, language, t);
+  const about = endText({ ...job, signal: attempts.at(-1)?.signal ?? null }, language, t);
   const name = job.name || t('gpu.job', { id: job.id });
   useTitle(`${name} #${job.id}`);
   return (
@@ -452,7 +458,7 @@ function Detail({ detail }: { detail: JobDetail }) {
       )}
       <div className="job-columns">
         <div className="stack">
-          {job.state === 'queued' && <Reasons id={job.id} />}
+          {waits(job) && <Reasons id={job.id} />}
           <Panel>
             <Facts
               items={[

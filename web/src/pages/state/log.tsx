@@ -26,7 +26,7 @@ import { useRemembered } from '../../lib/store';
 import { IconButton, Skeleton } from '../../ui/basic';
 import { useOverlays } from '../../ui/overlay';
 import { LINES_HELD, LOG_HELD, highlight, type LogModel } from './logmodel';
-import { useLog } from './uselog';
+import { useLog, type LogState } from './uselog';
 
 const LINE = 19;
 /** A log grows while one scrolls to where its end was. */
@@ -79,9 +79,26 @@ function LineText({
 }
 
 export function Log({ job, attempt, running }: { job: number; attempt: number; running: boolean }) {
+  const state = useLog(job, attempt, running);
+  const href = target(`/api/jobs/${job}/log`, { attempt, download: 1 });
+  return <LogView {...state} running={running} href={href} />;
+}
+
+export function LogView({
+  model,
+  version,
+  loading,
+  error,
+  running,
+  href,
+}: LogState & {
+  /** It may grow. */
+  running: boolean;
+  /** Where all of it can be had; null: nowhere. */
+  href: string | null;
+}) {
   const { t, language } = useLanguage();
   const { say } = useOverlays();
-  const { model, version, loading, error } = useLog(job, attempt, running);
   const [wrap, setWrap] = useRemembered<'yes' | 'no'>('berth.log.wrap', 'no');
   const [wanted, setWanted] = useState('');
   /** The line of the match that was gone to. */
@@ -157,7 +174,6 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
     f: () => setFollow((on) => !on),
   });
 
-  const href = target(`/api/jobs/${job}/log`, { attempt, download: 1 });
   return (
     <section className="log" aria-label={t('log.title')}>
       <div className="log-bar">
@@ -215,20 +231,22 @@ export function Log({ job, attempt, running }: { job: number; attempt: number; r
           aria-pressed={follow}
           onClick={() => setFollow(!follow)}
         />
-        <a
-          className="icon-button"
-          href={href}
-          download
-          aria-label={t('log.download')}
-          title={t('log.download')}
-        >
-          <Download size={16} aria-hidden />
-        </a>
+        {href !== null && (
+          <a
+            className="icon-button"
+            href={href}
+            download
+            aria-label={t('log.download')}
+            title={t('log.download')}
+          >
+            <Download size={16} aria-hidden />
+          </a>
+        )}
       </div>
       {cut && (
         <p className="log-note">
           {t('log.cut', { shown: bytes(LOG_HELD), lines: count(LINES_HELD, language) })}{' '}
-          <a href={href}>{t('log.download')}</a>
+          {href !== null && <a href={href}>{t('log.download')}</a>}
         </p>
       )}
       {loading && <Skeleton rows={5} />}

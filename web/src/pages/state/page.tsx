@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { api, type JobPlace } from '../../api/client';
-import { useJobList, useLive, useMayChange, useStatus } from '../../api/data';
+import { useGpus, useJobList, useLive, useMayChange, useStatus } from '../../api/data';
 import { JOB_SORTS, left, type JobSort } from '../../api/joblist';
 import { JOB_STATES, type JobState } from '../../api/types';
 import { useLanguage } from '../../i18n';
@@ -161,6 +161,7 @@ function SortChoice({
 
 function NoJobs({ filtered, onClear }: { filtered: boolean; onClear: () => void }) {
   const { t } = useLanguage();
+  const { data: gpus } = useGpus();
   if (filtered) {
     return (
       <Empty
@@ -181,7 +182,7 @@ function NoJobs({ filtered, onClear }: { filtered: boolean; onClear: () => void 
       }
     >
       <p>{t('jobs.noneText')}</p>
-      <Command>berth add --gpus 1 -- python train.py</Command>
+      <Command>{`berth add --gpus ${gpus?.length === 0 ? 0 : 1} -- python train.py`}</Command>
     </Empty>
   );
 }

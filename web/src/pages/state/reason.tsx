@@ -1,7 +1,8 @@
 // Why a job waits, in one line, and card by card where cards are in the way.
 
-import type { Reason } from '../../api/types';
-import { useLanguage } from '../../i18n';
+import { ranges } from '../../api/client';
+import type { Obstacle, Reason } from '../../api/types';
+import { useLanguage, type Translate } from '../../i18n';
 import { obstacleText, reasonText } from '../../lib/words';
 
 export function useReason(reason: Reason): string {
@@ -10,14 +11,24 @@ export function useReason(reason: Reason): string {
   return reasonText(reason, reason.text, t);
 }
 
+/** Cards that the same is in the way of are told of together, "0-7": which, and what. */
+export function alike(cards: readonly Obstacle[], t: Translate): [string, string][] {
+  const all = new Map<string, number[]>();
+  for (const card of cards) {
+    const text = obstacleText(card, t);
+    all.set(text, [...(all.get(text) ?? []), card.gpu]);
+  }
+  return [...all].map(([text, gpus]) => [ranges(gpus), text]);
+}
+
 export function Cards({ reason }: { reason: Reason }) {
   const { t } = useLanguage();
   return (
     <dl className="why-cards">
-      {reason.gpus.map((card) => (
-        <div key={card.gpu}>
-          <dt>GPU {card.gpu}</dt>
-          <dd>{obstacleText(card, t)}</dd>
+      {alike(reason.gpus, t).map(([gpus, text]) => (
+        <div key={gpus}>
+          <dt>GPU {gpus}</dt>
+          <dd>{text}</dd>
         </div>
       ))}
     </dl>

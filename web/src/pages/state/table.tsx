@@ -19,8 +19,8 @@ import { useKeys } from '../../lib/keys';
 import { PHONE, useNarrow } from '../../lib/narrow';
 import { useNow } from '../../lib/now';
 import { leaveSpot, spotOf } from '../../lib/place';
-import { failureNote, told, waitText } from '../../lib/words';
 import { StateBadge } from '../../ui/basic';
+import { aboutText, tries } from './about';
 
 const ROW = 36;
 const NARROW_ROW = 62;
@@ -90,12 +90,25 @@ function Heading({
   );
 }
 
+/** Of a name that is cut so many letters at its end stay: what tells siblings apart stands there, mostly. */
+const TAIL = 14;
+const LONG_NAME = 2 * TAIL;
+
 /** Its row can be focused and leads to the job, too. */
 function JobLink({ job, title }: { job: Job; title?: string }) {
   const { t } = useLanguage();
+  const name = job.name || t('gpu.job', { id: job.id });
+  const letters = name.length > LONG_NAME ? [...name] : [];
   return (
-    <Link href={`/state/${job.id}`} className="truncate job-name" title={title} tabIndex={-1}>
-      {job.name || t('gpu.job', { id: job.id })}
+    <Link
+      href={`/state/${job.id}`}
+      className="job-name"
+      title={title}
+      aria-label={letters.length ? name : undefined}
+      tabIndex={-1}
+    >
+      <span className="truncate">{letters.length ? letters.slice(0, -TAIL).join('') : name}</span>
+      {letters.length > 0 && <span className="tail">{letters.slice(-TAIL).join('')}</span>}
     </Link>
   );
 }
@@ -153,11 +166,9 @@ function useColumns() {
         cell: ({ getValue }) => <span className="mono muted">{getValue()}</span>,
       }),
       column.accessor('state', {
-        size: 160,
+        size: 110,
         header: () => t('col.state'),
-        cell: ({ row }) => (
-          <StateBadge state={row.original.state} note={failureNote(row.original, t)} />
-        ),
+        cell: ({ getValue }) => <StateBadge state={getValue()} />,
       }),
       column.accessor('name', {
         size: 220,
@@ -208,7 +219,7 @@ function useColumns() {
         cell: ({ row: { original: job } }) => (
           <span className={job.retries_used ? 'state-paused' : 'muted'}>
             {job.attempts}
-            {job.retries ? <small> / {job.retries + 1}</small> : null}
+            {job.retries ? <small> / {tries(job)}</small> : null}
           </span>
         ),
       }),
@@ -238,12 +249,9 @@ function useColumns() {
         size: 320,
         header: () => t('col.about'),
         cell: ({ row: { original: job } }) => {
-          const about =
-            job.state === 'queued'
-              ? { text: waitText(job, t), detail: null }
-              : told(job, job.message, language, t);
+          const about = aboutText(job, language, t);
           return about.text ? (
-            <span className="truncate muted" title={about.detail ?? about.text}>
+            <span className="about muted" title={about.detail ?? about.text}>
               {about.text}
             </span>
           ) : (
@@ -259,13 +267,13 @@ function useColumns() {
 }
 
 function NarrowRow({ job }: { job: Job }) {
-  const { t } = useLanguage();
-  const why = job.state === 'queued' ? waitText(job, t) : null;
+  const { t, language } = useLanguage();
+  const about = aboutText(job, language, t).text;
   return (
     <div className="narrow-row">
       <div className="row spread">
         <JobLink job={job} />
-        <StateBadge state={job.state} note={failureNote(job, t)} />
+        <StateBadge state={job.state} />
       </div>
       <div className="row spread muted">
         <span className="truncate">
@@ -273,7 +281,7 @@ function NarrowRow({ job }: { job: Job }) {
           {job.gpu_indices.length > 0 &&
             job.state !== 'queued' &&
             ` · GPU ${job.gpu_indices.join(', ')}`}
-          {why ? ` · ${why}` : ''}
+          {about ? ` · ${about}` : ''}
         </span>
         <span className="nowrap">
           <Runtime job={job} />
@@ -290,6 +298,7 @@ export function JobTable({
   selected,
   onSelect,
   onNearEnd,
+  onSeen,
   mayChange,
   sorting,
 }: {
@@ -298,10 +307,10 @@ export function JobTable({
   jobs: Job[];
   /** Of the whole list; null: nobody knows. */
   total: number | null;
-  onSeen,
   selected: RowSelectionState;
   onSelect: (selection: RowSelectionState) => void;
   onNearEnd: () => void;
+  onSeen: (ids: readonly number[]) => void;
   mayChange: boolean;
   sorting: Sorting;
 }) {
@@ -310,7 +319,6 @@ export function JobTable({
   const narrow = useNarrow(PHONE);
   const scroller = useRef<HTMLDivElement>(null);
   const [spot] = useState(() => spotOf(list));
-  onSeen: (ids: readonly number[]) => void;
   const [cursor, setCursor] = useState<number | null>(spot.cursor);
   const columns = useColumns();
   const table = useReactTable({
@@ -340,6 +348,9 @@ export function JobTable({
   useEffect(() => {
     if (lastShown >= rows.length - AHEAD) onNearEnd();
   }, [lastShown, rows.length, onNearEnd]);
+  useEffect(() =>
+    onSeen(items.flatMap(({ index }) => (jobs[index] === undefined ? [] : [jobs[index].id]))),
+  );
   useEffect(() => virtual.measure(), [narrow, virtual]);
   const latest = useRef({ offset: spot.offset, cursor });
   useEffect(() => {
@@ -348,9 +359,6 @@ export function JobTable({
   useEffect(() => () => leaveSpot(list, latest.current), [list]);
 
   const at = cursor === null ? -1 : jobs.findIndex((job) => job.id === cursor);
-  useEffect(() =>
-    onSeen(items.flatMap(({ index }) => (jobs[index] === undefined ? [] : [jobs[index].id]))),
-  );
   const move = (by: number) => {
     const next = Math.min(jobs.length - 1, Math.max(0, at + by));
     const job = jobs[next];
