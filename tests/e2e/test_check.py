@@ -214,6 +214,7 @@ def manual_examples():
 def test_every_example_of_the_manual_is_accepted(check):
     examples = manual_examples()
     assert len(examples) >= 5
+    (check.dir / "experiments").mkdir()  # where one of them runs
     for text in examples:
         done = check("-", stdin=text.encode())
         assert done.returncode == 0 and done.stderr == "", f"{text}\n{done.stderr}"
