@@ -165,7 +165,9 @@ def test_history_tells_what_happened_the_newest_last(berth):
     text = berth.cli("history", check=0).stdout
     assert text.splitlines()[0].split()[:3] == ["WHEN", "WHAT", "JOB"]
     assert "exited with code 3" in text.splitlines()[-1]
-    assert "nothing" in berth.cli("history", "--kind", "nonsense").stderr
+    assert "nothing" in berth.cli("history", "--kind", "revived").stderr
+    mistaken = berth.cli("history", "--kind", "nonsense", check=1)
+    assert "there are submitted, started" in mistaken.stderr
 
 
 def test_history_follows(berth):
