@@ -144,7 +144,12 @@ for (const look of ACTED) {
     await test.step('submit a job file', async () => {
       await go('nav.command');
       await page.getByRole('radio', { name: t('command.file'), exact: true }).click();
-      await page.getByLabel(t('file.cwd')).fill(instance.work);
+      // What is offered there may arrive while it is filled in.
+      const directory = page.getByLabel(t('file.cwd'));
+      await expect(async () => {
+        await directory.fill(instance.work);
+        await expect(directory).toHaveValue(instance.work, { timeout: 1000 });
+      }).toPass();
       await write(
         page,
         `version: 1\njobs:\n  - {name: written-${own}, gpus: 0, run: echo hello}\n`,
