@@ -188,7 +188,7 @@ TEST_F(PagesTest, NoPageSortsOrScans) {
   for (JobFilter& query : queries) {
     for (const bool descending : {false, true}) {
       query.descending = descending;
-      query.after = {30};
+      query.after = {{30}};
       const std::string text = plan(reader_.page_sql(query).value());
       EXPECT_EQ(text.find("TEMP B-TREE"), std::string::npos) << text;
       EXPECT_EQ(text.find("SCAN"), std::string::npos) << text;

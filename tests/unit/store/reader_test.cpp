@@ -200,7 +200,7 @@ TEST_F(ReaderTest, EveryQueryGivesWhatAPlainFilterGives) {
         for (const auto& id_set : id_sets) {
           for (const std::uint64_t after : {0U, 8U, 45U}) {
             for (const bool descending : {false, true}) {
-              const JobFilter query{states, queue, {batch}, id_set, {after}, descending, 6, {}};
+              const JobFilter query{states, queue, {batch}, id_set, {{after}}, descending, 6, {}};
               std::vector<std::uint64_t> expected;
               for (std::uint64_t n = 1; n <= 60; ++n) {
                 const std::uint64_t id = descending ? 61 - n : n;
@@ -261,7 +261,7 @@ TEST_F(ReaderTest, NoPageSortsOrScans) {
   for (JobFilter& query : queries) {
     for (const bool descending : {false, true}) {
       query.descending = descending;
-      query.after = {30};
+      query.after = {{30}};
       const std::string text = plan(query);
       EXPECT_EQ(text.find("TEMP B-TREE"), std::string::npos) << text;
       EXPECT_EQ(text.find("SCAN"), std::string::npos) << text;
