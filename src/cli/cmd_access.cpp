@@ -30,7 +30,7 @@ bool has_display() {
 /// A file of ours that sends the browser there: everybody may read the words of a command, and the
 /// link is as good as a token. The daemon removes it when the link is worth nothing any more.
 Result<std::string> write_login_page(const Daemon& daemon, const std::string& url) {
-  const std::string file = fmt::format("{}/{}", daemon.paths().dir, kLoginPage);
+  std::string file = fmt::format("{}/{}", daemon.paths().dir, kLoginPage);
   if (::unlink(file.c_str()) != 0 && errno != ENOENT) {  // its mode would stay
     return fail_errno(fmt::format("cannot replace {}", file), errno);
   }
